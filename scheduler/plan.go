@@ -1,0 +1,101 @@
+package scheduler
+
+import "time"
+
+// Plan is what Place decided, in the order in which it is to be carried out, with the reasons.
+type Plan struct {
+	Decisions []Decision
+}
+
+// Decision is one step of a plan.
+type Decision struct {
+	Action  Action
+	Task    string // attempt key; for Load and Unload the task that caused it
+	Node    string // node id; empty for Wait and Impossible
+	Model   string // model name
+	Digest  string
+	Context int    // tokens per slot
+	Need    uint64 // bytes claimed, margin included; set for Load
+	Why     Explanation
+}
+
+// Action is what is to be done.
+type Action string
+
+// The actions.
+const (
+	Start      Action = "start"      // send the attempt to the node now: the model is loaded and a slot is free
+	Load       Action = "load"       // load the model there; its tasks wait
+	Unload     Action = "unload"     // free the memory of an idle model first
+	Wait       Action = "wait"       // nothing to do yet; Why says for what
+	Impossible Action = "impossible" // fits no known machine, lost ones counted, even when empty
+)
+
+// WaitFor says what a waiting task waits for.
+type WaitFor string
+
+// What a task can wait for.
+const (
+	WaitSlot   WaitFor = "slot"   // a free slot of the loaded model
+	WaitMemory WaitFor = "memory" // busy models must end first
+	WaitLoad   WaitFor = "load"   // the model is being loaded, or another load is in flight there
+	WaitNode   WaitFor = "node"   // no node that could take it is up
+	WaitModel  WaitFor = "model"  // no known node has the model
+)
+
+// Explanation says why: one verdict per node, and what the task waits for, if it does.
+type Explanation struct {
+	Summary string  // one sentence
+	Wait    WaitFor // empty unless the action is Wait
+	Nodes   []NodeVerdict
+}
+
+// NodeVerdict is how one node looks to one task. The three numbers are bytes; Short is 0 when it fits.
+type NodeVerdict struct {
+	Node      string
+	Name      string
+	Verdict   Verdict
+	Need      uint64
+	Available Bytes
+	Short     uint64
+	Largest   int      // largest context in tokens that would fit when the node is empty; 0 none or unknown
+	Evict     []string // names of models that would have to go
+	Why       string   // one clause for people
+}
+
+// Verdict is the outcome for one node.
+type Verdict string
+
+// The verdicts.
+const (
+	VerdictChosen   Verdict = "chosen"
+	VerdictFits     Verdict = "fits"       // could take it, another was better
+	VerdictWait     Verdict = "wait"       // fits after something ends
+	VerdictNoModel  Verdict = "no_model"   // the model is not pulled there
+	VerdictTooLarge Verdict = "impossible" // does not fit even when empty
+	VerdictExcluded Verdict = "excluded"   // lost, draining, degraded
+	VerdictUnknown  Verdict = "unknown"    // memory or shape not known
+)
+
+// Need is a model's memory need by part, in bytes.
+type Need struct {
+	Weights   uint64
+	KV        uint64
+	Graph     uint64
+	Projector uint64
+	Constant  uint64
+	Margin    uint64
+}
+
+// Total is the sum of all parts, in bytes.
+func (n Need) Total() uint64 {
+	return n.Weights + n.KV + n.Graph + n.Projector + n.Constant + n.Margin
+}
+
+// Limits are the policy numbers of a fleet; the zero value means the defaults documented at each field.
+type Limits struct {
+	ReserveHost    uint64        // bytes kept free on host and unified pools; default: a tenth of the pool, at most 8 GiB
+	ReserveDevice  uint64        // bytes kept free on device pools; default 256 MiB
+	DefaultContext int           // tokens when neither task nor model says; default 8192, bounded by the model's own
+	MaxWait        time.Duration // after this an older task's model may displace an idle loaded one even when others wait for that; default max(60 s, 4 × load time)
+}

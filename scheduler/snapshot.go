@@ -1,0 +1,133 @@
+package scheduler
+
+import "time"
+
+// Snapshot is everything a placement decision may depend on. It is a value: the caller builds it, Place reads it, and
+// the same snapshot always gives the same plan.
+type Snapshot struct {
+	Now     time.Time // the coordinator's clock when the snapshot was taken
+	Nodes   []Node    // every node ever seen in this fleet, lost ones too, sorted by ID
+	Waiting []Task    // attempts that could start now, oldest first
+}
+
+// Node is one machine with one Ollama, as last reported.
+type Node struct {
+	ID            string
+	Name          string
+	State         NodeState
+	LastSeen      time.Time
+	OllamaVersion string // "0.17.4"; decides the rule set, see RuleSet
+	Pools         []Pool
+	Devices       []Device
+	Models        []Model  // what is pulled there
+	Loaded        []Loaded // what its Ollama holds in memory
+	Slots         int      // concurrent generations per model (OLLAMA_NUM_PARALLEL); 0 means unknown and counts as 1
+	Loading       *Claim   // the one load in flight, nil when none
+	Simulated     bool
+	Avoid         map[string]time.Time // model digest → until when it is not to be tried here again (spilled, out of memory)
+}
+
+// NodeState says whether a node takes work.
+type NodeState string
+
+// The node states.
+const (
+	NodeUp       NodeState = "up"       // reports arrive
+	NodeLost     NodeState = "lost"     // no report for a while; kept with its last facts, comes back by itself
+	NodeDraining NodeState = "draining" // finishes what it runs, takes nothing new
+	NodeDegraded NodeState = "degraded" // reports arrive, but its Ollama does not answer or its accelerator is lost
+)
+
+// Bytes is an amount that may be unknown; unknown is not zero.
+type Bytes struct {
+	N     uint64
+	Known bool
+}
+
+// Pool is memory that devices of a node draw on.
+type Pool struct {
+	ID    string // "host", "gpu:0000:0c:00.0"
+	Kind  PoolKind
+	Total Bytes
+	Free  Bytes // as measured, foreign use included
+}
+
+// PoolKind says what memory a pool is.
+type PoolKind string
+
+// The pool kinds.
+const (
+	PoolHost    PoolKind = "host"
+	PoolDevice  PoolKind = "device"
+	PoolUnified PoolKind = "unified"
+)
+
+// Device is one accelerator and the pool it draws on.
+type Device struct {
+	Name   string
+	Pool   string
+	Usable bool // false when asleep, lost or unsupported
+}
+
+// Shape is what a model's memory need is computed from; the worker reads it from /api/show once per digest.
+type Shape struct {
+	Architecture    string
+	WeightBytes     uint64   // blk.*, output_norm, output (token_embd where tied)
+	LayerBytes      []uint64 // weights per block, for splitting over devices; may be empty
+	ProjectorBytes  uint64
+	Layers          int
+	EmbeddingLength int
+	Heads           int
+	KVHeads         []int // one entry for all layers, or one per layer; 0 on a layer without attention
+	KeyLength       int   // 0: EmbeddingLength / Heads
+	ValueLength     int   // 0: EmbeddingLength / Heads
+	FeedForward     int
+	VocabSize       int
+	ContextLength   int // the model's own maximum, tokens
+	SlidingWindow   int // tokens; 0 when none
+	SlidingPattern  int // every n-th layer is global; 0 when unknown
+}
+
+// Model is a model present on a node. Identity is the digest; names are for people.
+type Model struct {
+	Name      string // with tag, "qwen3:8b"
+	Digest    string
+	FileBytes uint64
+	Shape     *Shape // nil while unknown
+	Embedding bool   // embedding only: it answers no generate
+}
+
+// Loaded is a model in a node's memory.
+type Loaded struct {
+	Digest    string
+	Name      string
+	Context   int    // tokens per slot
+	SizeBytes uint64 // as Ollama reserves it
+	VRAMBytes uint64
+	Busy      int       // attempts of ours that run on it now
+	LastUsed  time.Time // last start or end of an attempt of ours
+	Foreign   bool      // loaded by somebody else; may be evicted only when idle
+}
+
+// Claim is memory set aside for a model that is loaded or loading.
+type Claim struct {
+	Digest  string
+	Name    string
+	Context int
+	Need    uint64 // bytes
+	Since   time.Time
+}
+
+// Task is one attempt that waits for a place.
+type Task struct {
+	Key     string    // attempt key, unique
+	Run     string    // run id
+	Model   string    // model name as asked, with tag
+	Context int       // tokens per slot, the fleet-wide value for this model; 0 lets DefaultContext decide
+	Ready   time.Time // since when it could run
+	Avoid   []string  // node ids that an earlier attempt failed on; used only when nothing else can
+	Embed   bool
+	Prefer  string // node id that should take it when it is equally good (shared context is warm there)
+	// Pinned, when set, is the only node that may take it: a coordinator that came back re-attaches there.
+	Pinned string
+}
