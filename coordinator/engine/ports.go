@@ -1,0 +1,129 @@
+package engine
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/loopkeeper/loopkeeper/scheduler"
+)
+
+// Attempt is one call on one worker, ready to be sent. It is self-contained but for the bodies that it names by hash.
+type Attempt struct {
+	Key     string // "run/step/item/phase/attempt", the idempotency key on the worker
+	RunID   string
+	Step    int // position
+	Item    int // index within a batch, else 0
+	Number  int // from 1
+	Node    string
+	Kind    CallKind
+	Model   string
+	Digest  string
+	Context int   // tokens per slot
+	Seed    int64 // of this attempt: a retry changes it
+	// Request is the step's canonical request, see docs/requests.md, with the item that this attempt is about in Body.
+	Request json.RawMessage
+	Body    json.RawMessage // the item or subject: string, ref or value; nil when there is none
+	// Feedback holds the verified reasons of earlier send-backs.
+	Feedback []string
+	Deadline time.Duration // 0: none
+}
+
+// CallKind is the worker call an attempt makes.
+type CallKind string
+
+// The call kinds.
+const (
+	CallGenerate CallKind = "generate"
+	CallPlan     CallKind = "plan"
+	CallEvaluate CallKind = "evaluate"
+	CallEmbed    CallKind = "embed"
+)
+
+// Advice says whether another attempt can help; it comes with every failure.
+type Advice string
+
+// The advices.
+const (
+	Never     Advice = "never"      // the same request cannot succeed
+	Again     Advice = "again"      // the same request may succeed
+	OtherNode Advice = "other_node" // elsewhere it may
+	Changed   Advice = "changed"    // with another seed or temperature it may
+)
+
+// Failure is why an attempt did not succeed.
+type Failure struct {
+	Kind    string   `json:"kind"` // outcome kind of worker/calls, or one of ours: node_lost, cannot_send
+	Message string   `json:"message"`
+	Advice  Advice   `json:"advice"`
+	Next    []string `json:"next,omitempty"`
+}
+
+// Result is how an attempt ended, as dispatch hands it in. Failure is nil on success.
+type Result struct {
+	Key      string
+	Failure  *Failure
+	Value    json.RawMessage // validated value, plan, evaluation or vectors; nil for free text
+	Text     string          // free text
+	Prompt   string          // as sent
+	Raw      string          // reply as received
+	Thinking string
+	Report   Report
+}
+
+// Report says what ran, see the worker contract.
+type Report struct {
+	Model        string          `json:"model,omitempty"`
+	Digest       string          `json:"digest,omitempty"`
+	Ollama       string          `json:"ollama,omitempty"`
+	Endpoint     string          `json:"endpoint,omitempty"`
+	DoneReason   string          `json:"done_reason,omitempty"`
+	PromptTokens int64           `json:"prompt_tokens,omitempty"`
+	OutputTokens int64           `json:"output_tokens,omitempty"`
+	LoadNanos    int64           `json:"load_nanos,omitempty"`
+	PromptNanos  int64           `json:"prompt_nanos,omitempty"`
+	OutputNanos  int64           `json:"output_nanos,omitempty"`
+	TotalNanos   int64           `json:"total_nanos,omitempty"`
+	Options      json.RawMessage `json:"options,omitempty"`
+	Simulated    bool            `json:"simulated,omitempty"`
+	Repaired     bool            `json:"repaired,omitempty"`
+}
+
+// Progress is how far a running attempt is; it is shown, never stored.
+type Progress struct {
+	Key             string
+	Tokens          int64
+	TokensPerSecond float64
+	Phase           string // queued, loading, prompt, writing
+}
+
+// Dispatcher sends attempts to workers. Its methods return at once; results come through Sink.
+type Dispatcher interface {
+	// Send starts an attempt. Sending a key that the node runs or has finished joins it or fetches the kept result.
+	Send(a Attempt)
+	// Cancel ends an attempt; its result still comes through Sink, as a failure of kind "cancelled".
+	Cancel(node, key string)
+	// Load and Unload carry out the scheduler's decisions; the end comes through Sink.Moved.
+	Load(node string, d scheduler.Decision)
+	Unload(node string, d scheduler.Decision)
+}
+
+// Fleet says what the nodes look like.
+type Fleet interface {
+	// Nodes returns every node ever seen, sorted by id, as last reported. The engine fills in what only it knows
+	// (Busy, Loading, LastUsed, Avoid).
+	Nodes() []scheduler.Node
+	// Changed receives a value after something changed that placement may depend on. Its capacity is one.
+	Changed() <-chan struct{}
+}
+
+// Sink is where dispatch and fleet hand in what happened; the engine implements it. The methods never block for long.
+type Sink interface {
+	// Finished hands in an attempt's end; the engine takes each key once and ignores it after that.
+	Finished(r Result)
+	// Progressed hands in how far an attempt is.
+	Progressed(p Progress)
+	// Moved says that a load or unload ended; err is nil on success.
+	Moved(node string, d scheduler.Decision, spilled bool, err error)
+	// Lost says that a node is gone: its attempts in flight go elsewhere.
+	Lost(node string)
+}
