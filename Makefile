@@ -1,0 +1,71 @@
+# Nothing but Go, make and git is needed to build, test and run the demo. `make` alone says what there is.
+
+VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+LDFLAGS   := -s -w -X github.com/loopkeeper/loopkeeper/cmd/loopkeeper/cli.version=$(VERSION)
+GOBUILD   := CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+TOOLS     := .cache/tools
+
+# The race detector links against C. It runs wherever that works, which is more than having a compiler without headers.
+RACE := $(shell echo '\#include <stdlib.h>' | $$(go env CC) -E - >/dev/null 2>&1 && echo -race)
+
+.PHONY: help
+help: ## Show the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build bin/loopkeeper and bin/fakeollama, static
+	$(GOBUILD) -o bin/ ./cmd/loopkeeper ./cmd/fakeollama
+
+.PHONY: demo
+demo: build ## Run a batch and a plan over two workers on this machine, and stop everything again
+	bin/loopkeeper demo
+
+.PHONY: test
+test: ## Run the whole test suite
+	go test $(RACE) -timeout 10m ./...
+	@.ci/left-out '$(RACE)'
+
+.PHONY: test-ollama
+test-ollama: ## Run the tests that need a real Ollama server, built once into a cache
+	.ci/test-ollama $(RACE)
+
+.PHONY: generate
+generate: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc ## Write the Go code of the .proto files
+	cd proto && PATH='$(CURDIR)/$(TOOLS)':"$$PATH" ../$(TOOLS)/buf generate
+
+.PHONY: lint
+lint: $(TOOLS)/staticcheck $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc ## Check format, vet, staticcheck, the .proto files and their Go code
+	.ci/lint $(TOOLS)
+
+.PHONY: bench
+bench: ## Run the benchmarks
+	go test -run '^$$' -bench . -benchmem ./...
+
+.PHONY: dist
+dist: ## Cross-build every platform into dist/, with SHA256SUMS
+	rm -rf dist && mkdir dist
+	@set -e; for platform in $(PLATFORMS); do \
+		os=$${platform%/*} arch=$${platform#*/} suffix=; \
+		if [ $$os = windows ]; then suffix=.exe; fi; \
+		echo "build $$platform"; \
+		GOOS=$$os GOARCH=$$arch $(GOBUILD) -o dist/loopkeeper-$$os-$$arch$$suffix ./cmd/loopkeeper; \
+	done
+	cd dist && { sha256sum loopkeeper-* 2>/dev/null || shasum -a 256 loopkeeper-*; } > SHA256SUMS
+
+.PHONY: clean
+clean: ## Remove what was built here; the real Ollama stays in its cache
+	rm -rf bin dist .cache
+
+# The tools live in two modules of their own and are built again when a version there changes.
+$(TOOLS)/buf: proto/tools.mod proto/tools.sum
+	go build -modfile=proto/tools.mod -o $@ github.com/bufbuild/buf/cmd/buf
+
+$(TOOLS)/protoc-gen-go: .ci/tools.mod .ci/tools.sum
+	go build -modfile=.ci/tools.mod -o $@ google.golang.org/protobuf/cmd/protoc-gen-go
+
+$(TOOLS)/protoc-gen-go-grpc: .ci/tools.mod .ci/tools.sum
+	go build -modfile=.ci/tools.mod -o $@ google.golang.org/grpc/cmd/protoc-gen-go-grpc
+
+$(TOOLS)/staticcheck: .ci/tools.mod .ci/tools.sum
+	go build -modfile=.ci/tools.mod -o $@ honnef.co/go/tools/cmd/staticcheck
