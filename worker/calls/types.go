@@ -1,0 +1,181 @@
+package calls
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/loopkeeper/loopkeeper/worker/ollama"
+)
+
+// Ollama is what the calls need of a server; *ollama.Client is one.
+type Ollama interface {
+	Resolve(ctx context.Context, name string) (ollama.Model, error)
+	Generate(ctx context.Context, r ollama.Request, onChunk func(ollama.Chunk)) (ollama.Reply, error)
+	Chat(ctx context.Context, r ollama.Request, onChunk func(ollama.Chunk)) (ollama.Reply, error)
+	Embed(ctx context.Context, model string, texts []string, numCtx int) (ollama.Embedding, error)
+}
+
+// Options are the model's settings. A nil pointer leaves a value to us (structured calls) or to the model (free text).
+type Options struct {
+	NumCtx      int // tokens; one value per model in a cluster, since a change reloads it; 0 leaves it to the server
+	NumPredict  int // tokens of answer at most; 0: defaultNumPredict
+	Seed        int64
+	Temperature *float64
+	TopP        *float64
+	TopK        *int
+	Think       ollama.Think // structured calls turn it off unless told otherwise
+}
+
+// Limits say when a silent call counts as stalled. Zero takes the default, negative switches the limit off. The
+// deadline of a call is its context's.
+type Limits struct {
+	FirstToken time.Duration // from sending to the first token: loading and reading the prompt included; default 15 min
+	NextToken  time.Duration // between tokens; default 3 min
+}
+
+// Common is what every generating call carries. Texts are sent most shared first, so that the prefix stays cached.
+type Common struct {
+	Model   string
+	Digest  string // when set, a model of another digest counts as missing
+	Attempt int    // 1 for the first try; higher ones vary seed and temperature
+	System  string
+	Context []string // texts shared by many calls, sent before the prompt, byte for byte the same each time
+	Options Options
+	Limits  Limits
+
+	// Progress, when set, is told the pieces received so far, about one per token. It is called from the calling goroutine.
+	Progress func(tokens int)
+}
+
+// GenerateRequest asks for a text, or with a Schema for a value.
+type GenerateRequest struct {
+	Common
+	Prompt string          // may hold {{item}}; any other {{…}} is an error
+	Item   *string         // the text that {{item}} stands for; nil: the prompt may not use it. Braces inside are left alone
+	Images [][]byte        // for models that see
+	Schema json.RawMessage // JSON Schema; nil asks for free text
+	OnText func(string)    // told each piece of text as it comes; may be nil
+}
+
+// PlanRequest asks for the steps towards a goal.
+type PlanRequest struct {
+	Common
+	Goal     string
+	Item     *string  // the text that {{item}} in the goal stands for
+	Models   []string // that steps may ask for; the model hint is one of these or empty
+	MaxSteps int      // steps allowed; 0: defaultMaxSteps
+	Findings []string // why earlier plans were refused, for another try
+}
+
+// EvaluateRequest asks whether a subject meets criteria. Each criterion is one question to the model.
+type EvaluateRequest struct {
+	Common
+	Criteria []string // at least one
+	Subject  string
+	Sources  []string // what the subject was made from; quotes may come from there, too
+}
+
+// EmbedRequest asks for vectors.
+type EmbedRequest struct {
+	Model  string
+	Digest string
+	Texts  []string
+	NumCtx int // tokens; 0 leaves it to the server
+}
+
+// Outcome is how a generating call ended. A failure carries all that came back as well.
+type Outcome struct {
+	Kind    Kind
+	Message string          // what went wrong, for a person; empty when OK
+	Reasons []string        // every single reason where there are several: schema violations, plan rules
+	Text    string          // the answer without thinking; for structured calls what the value was taken from
+	Value   json.RawMessage // the validated value, as the model wrote it or repaired; nil for free text and failures
+	Notes   []string        // what was bent to get there: "repaired", "value came as thinking"
+	Turns   []Turn          // the exchanges with the model, in order: one, or one per criterion of an Evaluate
+}
+
+// Turn is one exchange with the model: what was sent and what came back, failures too.
+type Turn struct {
+	System   string          // as sent
+	Prompt   string          // as sent
+	Format   json.RawMessage // as sent; nil when there was none
+	Raw      string          // the answer as it came
+	Thinking string          // the thinking field as it came
+	Report   Report
+}
+
+// Report says what ran.
+type Report struct {
+	Model      string
+	Digest     string // empty when the call ended before it was known
+	Endpoint   string // /api/generate, /api/chat or /api/embed
+	Structured bool   // a format was sent
+	Sampling   ollama.Sampling
+	Think      ollama.Think
+	DoneReason string // stop or length; empty when the answer never was done
+	Counts     ollama.Counts
+}
+
+// PlanResult is a plan, or why there is none.
+type PlanResult struct {
+	Outcome
+	Steps []PlanStep
+	Order []string // ids, every step after all that it depends on; of two free ones the earlier written comes first
+}
+
+// PlanStep is one node of the graph.
+type PlanStep struct {
+	ID        string   `json:"id"`
+	Goal      string   `json:"goal"`
+	DependsOn []string `json:"depends_on"`
+	Model     string   `json:"model"`    // hint; empty: any
+	Writes    []string `json:"writes"`   // namespaces that the step changes
+	External  bool     `json:"external"` // has an effect outside that somebody else can see
+}
+
+// Verdict is what code concludes from the answers.
+type Verdict string
+
+// The verdicts.
+const (
+	Passed     Verdict = "passed"      // every criterion is met, each with a quote that is really there
+	SentBack   Verdict = "sent_back"   // a criterion is not met, with a quote that is really there; or the subject is empty
+	NeedsHuman Verdict = "needs_human" // the answers do not carry a conclusion
+)
+
+// Evaluation is a verdict and what it rests on. Facts and opinions never share a field.
+type Evaluation struct {
+	Outcome
+	Verdict  Verdict // empty unless the outcome is OK
+	Rule     string  // which rule of code gave the verdict
+	Answers  []CriterionAnswer
+	Facts    []Quote  // quotes that code found in the subject or a source, in its own words
+	Opinions []string // the model's words: reasons, counter-arguments, quotes that are nowhere. Leads at best
+}
+
+// CriterionAnswer is the model's answer to one question, and what code made of it.
+type CriterionAnswer struct {
+	Criterion string
+	Said      string // what the model said: met, not_met, cannot_tell
+	Counted   string // what it counts as: without a quote that is there it is cannot_tell
+	Reason    string // opinion
+	Against   string // opinion: the best argument against it
+	Quotes    []Quote
+}
+
+// Quote is evidence that a model named.
+type Quote struct {
+	Text     string // when verified the text's own words, else the model's
+	In       string // "subject", or "source 1" and on; empty when it occurs nowhere
+	Line     int    // 1-based line in it where the quote begins; 0 when it occurs nowhere
+	Verified bool   // code found it
+}
+
+// EmbedResult is the vectors, or why there are none.
+type EmbedResult struct {
+	Kind    Kind
+	Message string
+	Vectors [][]float32 // one per text, in order
+	Report  Report
+}

@@ -1,0 +1,122 @@
+package ollama
+
+import (
+	"context"
+	"strings"
+
+	"github.com/ollama/ollama/api"
+)
+
+// Facts is what a model's file says about itself, enough to compute its memory need. Everything is per digest and
+// never changes. A number that the file does not tell is 0 and its name is in Unknown: unknown is not zero.
+type Facts struct {
+	Name         string // the name it was asked under
+	Digest       string
+	Size         int64    // bytes of all blobs on disk
+	Architecture string   // such as llama, qwen3, gemma3
+	Quantisation string   // such as Q4_K_M
+	Capabilities []string // Ollama's words: completion, embedding, thinking, tools, vision, insert
+	Parameters   map[string][]string
+	Weights      Weights
+
+	BlockCount           int   // layers
+	EmbeddingLength      int   // width of the model
+	FeedForwardLength    []int // per layer, or one for all
+	HeadCount            []int // attention heads: per layer, or one for all
+	HeadCountKV          []int // heads with a KV cache: per layer (0 on layers without), or one for all
+	KeyLength            int   // per head; when unknown it is embedding length / heads
+	ValueLength          int
+	ContextLength        int    // tokens that the model was trained for
+	SlidingWindow        int    // tokens that a windowed layer keeps; 0 and not in Unknown: no such layers
+	SlidingWindowPattern []bool // which layers are windowed, where the file says it per layer
+	VocabSize            int
+	NumCtx               int // num_ctx from the Modelfile; 0: it sets none
+
+	ProjectorBytes int64 // vision or audio part: tensors in the file, else an upper bound from the blob sizes
+	AdapterBytes   int64 // upper bound from the blob sizes, when the Modelfile names adapters
+
+	Unknown []string // names of the fields above that the file does not tell
+}
+
+// Weights is the size of the tensors in bytes, grouped as Ollama places them.
+type Weights struct {
+	Layers         []int64 // blk.N.*, by N
+	OutputNorm     int64
+	Output         int64 // the output matrix; token_embd counts here when it is tied (no output.weight in the file)
+	TokenEmbedding int64 // the input embedding: stays on the CPU, so it counts in no device's need
+	Other          int64 // what belongs to none of these; counted with the need to be safe
+}
+
+// Need is what has to be in a device's memory for the whole model: every layer, output_norm, output and other tensors.
+func (w Weights) Need() int64 {
+	sum := w.OutputNorm + w.Output + w.Other
+	for _, b := range w.Layers {
+		sum += b
+	}
+	return sum
+}
+
+// Facts returns the facts of a model, asking the server once per digest. A remote model is ModelMissing.
+func (c *Client) Facts(ctx context.Context, m Model) (Facts, error) {
+	c.mu.Lock()
+	known, ok := c.facts[m.Digest]
+	c.mu.Unlock()
+	if ok && m.Digest != "" {
+		known.Name = m.Name
+		return known, nil
+	}
+	op := "show " + m.Name
+	show, err := c.api.Show(ctx, &api.ShowRequest{Model: m.Name, Verbose: true})
+	if err != nil {
+		return Facts{}, classify(ctx, op, err)
+	}
+	if show.RemoteHost != "" || show.RemoteModel != "" {
+		return Facts{}, &Error{Kind: ModelMissing, Op: op, Message: "it is a remote model"}
+	}
+	f := factsOf(m, show)
+	c.mu.Lock()
+	c.facts[m.Digest] = f
+	c.mu.Unlock()
+	return f, nil
+}
+
+// factsOf reads an answer to /api/show with verbose set; without verbose the arrays would be missing.
+func factsOf(m Model, show *api.ShowResponse) Facts {
+	in := modelInfo{values: show.ModelInfo}
+	in.arch, _ = show.ModelInfo["general.architecture"].(string)
+	f := Facts{
+		Name: m.Name, Digest: m.Digest, Size: m.Size, Architecture: in.arch,
+		Quantisation:         firstNonEmpty(show.Details.QuantizationLevel, m.Quantisation),
+		Parameters:           parameters(show.Parameters),
+		BlockCount:           in.number("BlockCount", ".block_count"),
+		EmbeddingLength:      in.number("EmbeddingLength", ".embedding_length"),
+		FeedForwardLength:    in.numbers("FeedForwardLength", ".feed_forward_length"),
+		HeadCount:            in.numbers("HeadCount", ".attention.head_count"),
+		HeadCountKV:          in.numbers("HeadCountKV", ".attention.head_count_kv"),
+		KeyLength:            in.number("KeyLength", ".attention.key_length"),
+		ValueLength:          in.number("ValueLength", ".attention.value_length"),
+		ContextLength:        in.number("ContextLength", ".context_length"),
+		SlidingWindow:        in.optional(".attention.sliding_window"),
+		SlidingWindowPattern: in.flags(".attention.sliding_window_pattern"),
+		VocabSize:            in.vocabulary(),
+	}
+	for _, c := range show.Capabilities {
+		f.Capabilities = append(f.Capabilities, string(c))
+	}
+	f.NumCtx = firstInt(f.Parameters["num_ctx"])
+	f.Unknown = in.unknown
+	f.countExtras(show, f.countWeights(show.Tensors))
+	return f
+}
+
+// countExtras attributes what is on disk beyond the main file's tensors. A projector or an adapter is a blob of its own
+// whose size no API tells; the rest of the blobs (vocabulary, template, licence) is small, so the difference is an upper bound.
+func (f *Facts) countExtras(show *api.ShowResponse, tensors int64) {
+	rest := max(0, f.Size-tensors)
+	switch {
+	case len(show.ProjectorInfo) > 0:
+		f.ProjectorBytes += rest
+	case strings.Contains(show.Modelfile, "\nADAPTER "):
+		f.AdapterBytes = rest
+	}
+}
