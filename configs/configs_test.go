@@ -1,0 +1,131 @@
+package configs
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loopkeeper/loopkeeper/proto/apierr"
+)
+
+func load(t *testing.T, file string, env map[string]string) (Config, Origins, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "loopkeeper.yaml")
+	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return Load(Sources{File: path, Hostname: "attic", DataDir: t.TempDir(), Env: func(k string) (string, bool) {
+		v, ok := env[k]
+		return v, ok
+	}, Flags: func(c *Config) map[string]string {
+		if env["--slots"] == "" {
+			return nil
+		}
+		c.Worker.Slots = 7
+		return map[string]string{"worker.slots": "slots"}
+	}})
+}
+
+func TestOrderAndOrigins(t *testing.T) {
+	file := "fleet: lab\nworker:\n  slots: 2\n  heartbeat: 1s\n"
+	c, from, err := load(t, file, map[string]string{"OLLAMA_NUM_PARALLEL": "4", "LOOPKEEPER_FLEET": ""})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Fleet != "lab" || c.Worker.Slots != 4 || c.Worker.Heartbeat != time.Second || c.Models.DefaultContext != 8192 {
+		t.Fatalf("got %+v", c)
+	}
+	if !strings.HasSuffix(from["fleet"], "loopkeeper.yaml:1") || !strings.HasSuffix(from["worker.heartbeat"], ":4") ||
+		from["worker.slots"] != "env OLLAMA_NUM_PARALLEL" || from["models.default_context"] != "default" {
+		t.Fatalf("origins %v", from)
+	}
+	c, from, err = load(t, file, map[string]string{"OLLAMA_NUM_PARALLEL": "4", "--slots": "7"})
+	if err != nil || c.Worker.Slots != 7 || from["worker.slots"] != "flag --slots" {
+		t.Fatalf("flag lost: %v %v %v", c.Worker.Slots, from["worker.slots"], err)
+	}
+}
+
+func TestFaultsNameTheirPlace(t *testing.T) {
+	for name, tc := range map[string]struct{ file, want string }{
+		"unknown key":         {"fleet: home\nworker:\n  slot: 2\n", `loopkeeper.yaml:3:3: unknown field "slot"`},
+		"unknown section":     {"wroker:\n  slots: 2\n", `loopkeeper.yaml:1:1: unknown field "wroker"`},
+		"mistyped value":      {"worker:\n  slots: many\n", `loopkeeper.yaml:2:10: want a whole number, got "many"`},
+		"not YAML":            {"fleet: [a\n", "loopkeeper.yaml:1:"},
+		"value out of range":  {"fleet: home\nworker:\n  slots: 0\n", "loopkeeper.yaml:3): want at least 1, got 0"},
+		"bad fleet":           {"fleet: My Home\n", `loopkeeper.yaml:1): want 1 to 63 of a-z`},
+		"bad element":         {"coordinator:\n  workers: [den]\n", `coordinator.workers[0] (file `},
+		"duration without":    {"worker:\n  heartbeat: 3\n", `loopkeeper.yaml:2:14: want a duration such as 15s, got "3"`},
+		"twice the same key":  {"fleet: a\nfleet: b\n", "loopkeeper.yaml:2:1: "},
+		"list for a scalar":   {"fleet: [a, b]\n", `loopkeeper.yaml:1:8: want a text, got "["`},
+		"unreachable address": {"coordinator:\n  listen: nowhere\n", `want host:port, got "nowhere"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := load(t, tc.file, nil)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Fatalf("got %v\nwant it to say %q", err, tc.want)
+			}
+			if e := apierr.As(err); e.Code != apierr.InvalidArgument || len(e.Next) == 0 && !strings.Contains(err.Error(), "env") {
+				t.Fatalf("code %s, next %v", e.Code, e.Next)
+			}
+		})
+	}
+}
+
+func TestBadEnvironmentNamesTheVariable(t *testing.T) {
+	_, _, err := load(t, "", map[string]string{"LOOPKEEPER_SLOTS": "two"})
+	if err == nil || !strings.Contains(err.Error(), "LOOPKEEPER_SLOTS") {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestNamedFileMustExist(t *testing.T) {
+	if _, _, err := Load(Sources{File: filepath.Join(t.TempDir(), "no.yaml"), Hostname: "h", DataDir: "d"}); apierr.CodeOf(err) != apierr.NotFound {
+		t.Fatalf("got %v", err)
+	}
+	if _, _, err := Load(Sources{Fallback: filepath.Join(t.TempDir(), "no.yaml"), Hostname: "h", DataDir: "d"}); err != nil {
+		t.Fatalf("a missing default file is no error, got %v", err)
+	}
+}
+
+// The forms are those that Ollama's own client accepts in OLLAMA_HOST.
+func TestOllamaHostForms(t *testing.T) {
+	for in, want := range map[string]string{
+		"": "http://127.0.0.1:11434", "0.0.0.0": "http://127.0.0.1:11434", ":1234": "http://127.0.0.1:1234",
+		"den:8080": "http://den:8080", "https://den": "https://den:443", "http://den:1/": "http://den:1", "[::1]:99": "http://[::1]:99",
+	} {
+		if got := ollamaURL(in); got != want {
+			t.Errorf("%q became %q, want %q", in, got, want)
+		}
+	}
+}
+
+// The example must say the truth: read as a file, it changes nothing, and it names every key.
+func TestExampleIsTheDefaults(t *testing.T) {
+	got, _, err := load(t, Example, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _, err := load(t, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, row := range Show(got, Origins{}) {
+		w := Show(want, Origins{})[i]
+		if row.Key == "data_dir" {
+			continue
+		}
+		g, x := strings.Trim(strings.ReplaceAll(sprint(row.Value), "<nil>", ""), "[]map"), strings.Trim(sprint(w.Value), "[]map")
+		if g != x {
+			t.Errorf("%s: example says %v, default is %v", row.Key, row.Value, w.Value)
+		}
+		parts := strings.Split(row.Key, ".")
+		if !strings.Contains(Example, parts[len(parts)-1]+":") {
+			t.Errorf("the example does not name %s", row.Key)
+		}
+	}
+}
+
+func sprint(v any) string { return fmt.Sprint(v) }

@@ -1,0 +1,251 @@
+package configs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"github.com/loopkeeper/loopkeeper/proto/apierr"
+)
+
+// Origins says for each key where its value came from: "default", "file NAME:LINE", "env NAME" or "flag --NAME".
+type Origins map[string]string
+
+// Sources are what a configuration is read from; the zero value of a field means "nothing there".
+type Sources struct {
+	File     string                            // path of the file; must exist when set
+	Fallback string                            // path tried when File is empty; may be missing
+	Env      func(string) (string, bool)       // os.LookupEnv in production
+	Flags    func(c *Config) map[string]string // applies the flags that were given; returns key → flag name
+	Hostname string
+	DataDir  string
+}
+
+// FromSystem returns the sources of this process: its environment, host name and the user's folders.
+func FromSystem() Sources {
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "localhost"
+	}
+	s := Sources{Env: os.LookupEnv, Hostname: host, DataDir: dataDir()}
+	if dir, err := os.UserConfigDir(); err == nil {
+		s.Fallback = filepath.Join(dir, "loopkeeper", "loopkeeper.yaml")
+	}
+	return s
+}
+
+// Load reads the configuration: flags over environment over file over defaults. Errors are apierr.InvalidArgument and
+// name the file, line and key, or the variable or flag.
+func Load(s Sources) (Config, Origins, error) {
+	c := Default(s.Hostname, s.DataDir)
+	from := Origins{}
+	for _, row := range settings {
+		from[row.key] = "default"
+	}
+	if err := s.applyFile(&c, from); err != nil {
+		return Config{}, nil, err
+	}
+	if err := s.applyEnv(&c, from); err != nil {
+		return Config{}, nil, err
+	}
+	if s.Flags != nil {
+		for key, flag := range s.Flags(&c) {
+			from[key] = "flag --" + flag
+		}
+	}
+	c.Worker.Ollama = ollamaURL(c.Worker.Ollama)
+	if c.InsecureLAN && from["worker.listen"] == "default" {
+		c.Worker.Listen = "0.0.0.0:7701"
+	}
+	if key, err := validate(&c); err != nil {
+		return Config{}, nil, apierr.New(apierr.InvalidArgument, "setting %s (%s): %v", key, from.of(key), err).
+			WithNext("loopkeeper config show")
+	}
+	return c, from, nil
+}
+
+// of finds the origin of a key, or of the setting that an element key such as "coordinator.workers[2]" belongs to.
+func (o Origins) of(key string) string {
+	for k, v := range o {
+		if key == k || strings.HasPrefix(key, k+"[") || strings.HasPrefix(key, k+".") {
+			return v
+		}
+	}
+	return "default"
+}
+
+func (s Sources) applyFile(c *Config, from Origins) error {
+	path := s.File
+	if path == "" {
+		path = s.Fallback
+	}
+	if path == "" {
+		return nil
+	}
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) && s.File == "" {
+		return nil
+	}
+	if err != nil {
+		return apierr.Wrap(err, apierr.NotFound, "read the configuration").WithNext("check the path given with --config")
+	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict(), yaml.DisallowUnknownField())
+	if err := dec.Decode(c); err != nil && !errors.Is(err, io.EOF) {
+		return apierr.New(apierr.InvalidArgument, "%s:%s", path, yamlFault(err)).
+			WithNext("loopkeeper config example prints every key")
+	}
+	return markLines(data, path, from)
+}
+
+// yamlFault turns the library's error into "line:column: message", without the excerpt it appends.
+func yamlFault(err error) string {
+	var at yaml.Error
+	if errors.As(err, &at) && at.GetToken() != nil {
+		p, msg := at.GetToken().Position, at.GetMessage()
+		var typ *yaml.TypeError
+		if errors.As(err, &typ) {
+			msg = fmt.Sprintf("want %s, got %q", wanted(typ.DstType), at.GetToken().Value)
+		}
+		return fmt.Sprintf("%d:%d: %s", p.Line, p.Column, msg)
+	}
+	return " " + strings.SplitN(err.Error(), "\n", 2)[0]
+}
+
+// wanted says what a Go type looks like in the file.
+func wanted(t reflect.Type) string {
+	switch {
+	case t == reflect.TypeFor[time.Duration]():
+		return "a duration such as 15s"
+	case t.Kind() == reflect.Bool:
+		return "true or false"
+	case t.Kind() == reflect.String:
+		return "a text"
+	case t.Kind() == reflect.Slice:
+		return "a list"
+	case t.Kind() == reflect.Map || t.Kind() == reflect.Struct:
+		return "keys and values"
+	default:
+		return "a whole number"
+	}
+}
+
+// markLines notes for each key in the file the line it stands on.
+func markLines(data []byte, path string, from Origins) error {
+	file, err := parser.ParseBytes(data, 0)
+	if err != nil {
+		return apierr.New(apierr.InvalidArgument, "%s:%s", path, yamlFault(err))
+	}
+	for _, doc := range file.Docs {
+		mark(doc.Body, "", path, from)
+	}
+	return nil
+}
+
+func mark(n ast.Node, prefix, path string, from Origins) {
+	m, ok := n.(*ast.MappingNode)
+	if !ok {
+		return
+	}
+	for _, v := range m.Values {
+		key := prefix + v.Key.String()
+		if _, known := from[key]; known {
+			from[key] = fmt.Sprintf("file %s:%d", path, v.Key.GetToken().Position.Line)
+			continue
+		}
+		mark(v.Value, key+".", path, from)
+	}
+}
+
+func (s Sources) applyEnv(c *Config, from Origins) error {
+	if s.Env == nil {
+		return nil
+	}
+	for _, row := range settings {
+		for _, name := range row.env {
+			v, ok := s.Env(name)
+			if !ok || v == "" {
+				continue
+			}
+			if err := row.set(c, v); err != nil {
+				return apierr.New(apierr.InvalidArgument, "environment variable %s: %v", name, err)
+			}
+			from[row.key] = "env " + name
+			break
+		}
+	}
+	return nil
+}
+
+// ollamaURL makes a URL of what OLLAMA_HOST may hold: "host", "host:port", ":port" or a URL; a wildcard address, which
+// only makes sense for a listener, becomes loopback.
+func ollamaURL(s string) string {
+	s = strings.TrimSpace(s)
+	if !strings.Contains(s, "://") {
+		s = "http://" + s
+	}
+	u, err := url.Parse(s)
+	if err != nil {
+		return s
+	}
+	host, port := u.Hostname(), u.Port()
+	if host == "" || host == "0.0.0.0" || host == "::" {
+		host = "127.0.0.1"
+	}
+	if port == "" {
+		port = map[string]string{"https": "443"}[u.Scheme]
+	}
+	if port == "" {
+		port = "11434"
+	}
+	u.Host = net.JoinHostPort(host, port)
+	return strings.TrimRight(u.String(), "/")
+}
+
+// Show lists every setting with its value and origin, in the order of the file.
+func Show(c Config, from Origins) []Setting {
+	out := make([]Setting, len(settings))
+	for i, row := range settings {
+		out[i] = Setting{Key: row.key, Value: row.get(&c), Origin: from[row.key]}
+	}
+	return out
+}
+
+// Setting is one row of Show.
+type Setting struct {
+	Key    string `json:"key"`
+	Value  any    `json:"value"`
+	Origin string `json:"origin"`
+}
+
+func dataDir() string {
+	home, err := os.UserHomeDir()
+	switch {
+	case os.Getenv("XDG_DATA_HOME") != "":
+		return filepath.Join(os.Getenv("XDG_DATA_HOME"), "loopkeeper")
+	case err != nil:
+		return ""
+	case runtime.GOOS == "darwin":
+		return filepath.Join(home, "Library", "Application Support", "loopkeeper")
+	case runtime.GOOS == "windows" && os.Getenv("LOCALAPPDATA") != "":
+		return filepath.Join(os.Getenv("LOCALAPPDATA"), "loopkeeper")
+	default:
+		return filepath.Join(home, ".local", "share", "loopkeeper")
+	}
+}

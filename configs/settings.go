@@ -1,0 +1,132 @@
+package configs
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// setting is one row of the table of all settings: its key in the file, its environment variables (the first that is set
+// wins) and how its text is read into a Config. Lists and maps have no environment variable.
+type setting struct {
+	key string
+	env []string
+	set func(*Config, string) error
+	get func(*Config) any
+}
+
+// settings lists every setting once; the file, the environment and `config show` all follow it.
+var settings = []setting{
+	text("fleet", func(c *Config) *string { return &c.Fleet }, "LOOPKEEPER_FLEET"),
+	text("name", func(c *Config) *string { return &c.Name }, "LOOPKEEPER_NAME"),
+	text("data_dir", func(c *Config) *string { return &c.DataDir }, "LOOPKEEPER_DATA_DIR"),
+	text("log_level", func(c *Config) *string { return &c.LogLevel }, "LOOPKEEPER_LOG_LEVEL"),
+	yes("insecure_lan", func(c *Config) *bool { return &c.InsecureLAN }, "LOOPKEEPER_INSECURE_LAN"),
+	text("coordinator.listen", func(c *Config) *string { return &c.Coordinator.Listen }, "LOOPKEEPER_COORDINATOR"),
+	list("coordinator.workers", func(c *Config) *[]string { return &c.Coordinator.Workers }),
+	number("coordinator.active_runs", func(c *Config) *int { return &c.Coordinator.ActiveRuns }),
+	span("coordinator.lost_after", func(c *Config) *time.Duration { return &c.Coordinator.LostAfter }),
+	text("worker.listen", func(c *Config) *string { return &c.Worker.Listen }, "LOOPKEEPER_WORKER_LISTEN"),
+	text("worker.ollama", func(c *Config) *string { return &c.Worker.Ollama }, "LOOPKEEPER_OLLAMA", "OLLAMA_HOST"),
+	number("worker.slots", func(c *Config) *int { return &c.Worker.Slots }, "LOOPKEEPER_SLOTS", "OLLAMA_NUM_PARALLEL"),
+	span("worker.heartbeat", func(c *Config) *time.Duration { return &c.Worker.Heartbeat }),
+	size("worker.memory_bytes", func(c *Config) *uint64 { return &c.Worker.MemoryBytes }),
+	yes("discovery.mdns", func(c *Config) *bool { return &c.Discovery.MDNS }, "LOOPKEEPER_MDNS"),
+	list("discovery.interfaces", func(c *Config) *[]string { return &c.Discovery.Interfaces }),
+	span("discovery.interval", func(c *Config) *time.Duration { return &c.Discovery.Interval }),
+	number("models.default_context", func(c *Config) *int { return &c.Models.DefaultContext }),
+	{key: "models.contexts", get: func(c *Config) any { return c.Models.Contexts }},
+	size("script.memory_bytes", func(c *Config) *uint64 { return &c.Script.Memory }),
+	span("script.cpu", func(c *Config) *time.Duration { return &c.Script.CPU }),
+}
+
+func text(key string, at func(*Config) *string, env ...string) setting {
+	return setting{key, env,
+		func(c *Config, s string) error { *at(c) = s; return nil },
+		func(c *Config) any { return *at(c) }}
+}
+
+func yes(key string, at func(*Config) *bool, env ...string) setting {
+	return setting{key, env, func(c *Config, s string) (err error) {
+		if *at(c), err = strconv.ParseBool(s); err != nil {
+			return fmt.Errorf("want true or false, got %q", s)
+		}
+		return nil
+	}, func(c *Config) any { return *at(c) }}
+}
+
+func number(key string, at func(*Config) *int, env ...string) setting {
+	return setting{key, env, func(c *Config, s string) (err error) {
+		if *at(c), err = strconv.Atoi(s); err != nil {
+			return fmt.Errorf("want a whole number, got %q", s)
+		}
+		return nil
+	}, func(c *Config) any { return *at(c) }}
+}
+
+func size(key string, at func(*Config) *uint64) setting {
+	return setting{key: key, get: func(c *Config) any { return *at(c) }}
+}
+
+func span(key string, at func(*Config) *time.Duration) setting {
+	return setting{key: key, get: func(c *Config) any { return *at(c) }}
+}
+
+func list(key string, at func(*Config) *[]string) setting {
+	return setting{key: key, get: func(c *Config) any { return *at(c) }}
+}
+
+var fleetID = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+
+// validate returns the key and the fault of the first setting that cannot work.
+func validate(c *Config) (key string, err error) {
+	switch {
+	case !fleetID.MatchString(c.Fleet):
+		return "fleet", fmt.Errorf("want 1 to 63 of a-z, 0-9 and -, not starting or ending with -, got %q", c.Fleet)
+	case c.Name == "":
+		return "name", fmt.Errorf("is empty")
+	case c.DataDir == "":
+		return "data_dir", fmt.Errorf("is empty, and this user has no home folder")
+	case !strings.Contains(" debug info warn error ", " "+c.LogLevel+" "):
+		return "log_level", fmt.Errorf("want debug, info, warn or error, got %q", c.LogLevel)
+	case c.Coordinator.ActiveRuns < 1:
+		return "coordinator.active_runs", fmt.Errorf("want at least 1, got %d", c.Coordinator.ActiveRuns)
+	case c.Worker.Slots < 1:
+		return "worker.slots", fmt.Errorf("want at least 1, got %d", c.Worker.Slots)
+	case c.Models.DefaultContext < 256:
+		return "models.default_context", fmt.Errorf("want at least 256 tokens, got %d", c.Models.DefaultContext)
+	}
+	for key, d := range map[string]time.Duration{"coordinator.lost_after": c.Coordinator.LostAfter, "worker.heartbeat": c.Worker.Heartbeat,
+		"discovery.interval": c.Discovery.Interval, "script.cpu": c.Script.CPU} {
+		if d < 100*time.Millisecond {
+			return key, fmt.Errorf("want at least 100ms, got %s", d)
+		}
+	}
+	if u, err := url.Parse(c.Worker.Ollama); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return "worker.ollama", fmt.Errorf("want a URL such as http://127.0.0.1:11434, got %q", c.Worker.Ollama)
+	}
+	return validateAddresses(c)
+}
+
+func validateAddresses(c *Config) (string, error) {
+	for key, a := range map[string]string{"coordinator.listen": c.Coordinator.Listen, "worker.listen": c.Worker.Listen} {
+		if _, _, err := net.SplitHostPort(a); err != nil {
+			return key, fmt.Errorf("want host:port, got %q", a)
+		}
+	}
+	for i, a := range c.Coordinator.Workers {
+		if _, _, err := net.SplitHostPort(a); err != nil {
+			return fmt.Sprintf("coordinator.workers[%d]", i), fmt.Errorf("want host:port, got %q", a)
+		}
+	}
+	for m, n := range c.Models.Contexts {
+		if n < 1 {
+			return "models.contexts." + m, fmt.Errorf("want at least 1 token, got %d", n)
+		}
+	}
+	return "", nil
+}
