@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/loopkeeper/loopkeeper/coordinator/run"
 	"github.com/loopkeeper/loopkeeper/scheduler"
 )
 
@@ -40,23 +41,18 @@ const (
 )
 
 // Advice says whether another attempt can help; it comes with every failure.
-type Advice string
+type Advice = run.Advice
 
 // The advices.
 const (
-	Never     Advice = "never"      // the same request cannot succeed
-	Again     Advice = "again"      // the same request may succeed
-	OtherNode Advice = "other_node" // elsewhere it may
-	Changed   Advice = "changed"    // with another seed or temperature it may
+	Never     = run.Never
+	Again     = run.Again
+	OtherNode = run.OtherNode
+	Changed   = run.Changed
 )
 
-// Failure is why an attempt did not succeed.
-type Failure struct {
-	Kind    string   `json:"kind"` // outcome kind of worker/calls, or one of ours: node_lost, cannot_send
-	Message string   `json:"message"`
-	Advice  Advice   `json:"advice"`
-	Next    []string `json:"next,omitempty"`
-}
+// Failure is why an attempt did not succeed: Kind is an outcome kind of worker/calls, node_lost or cannot_send.
+type Failure = run.Failure
 
 // Result is how an attempt ended, as dispatch hands it in. Failure is nil on success.
 type Result struct {
@@ -71,22 +67,7 @@ type Result struct {
 }
 
 // Report says what ran, see the worker contract.
-type Report struct {
-	Model        string          `json:"model,omitempty"`
-	Digest       string          `json:"digest,omitempty"`
-	Ollama       string          `json:"ollama,omitempty"`
-	Endpoint     string          `json:"endpoint,omitempty"`
-	DoneReason   string          `json:"done_reason,omitempty"`
-	PromptTokens int64           `json:"prompt_tokens,omitempty"`
-	OutputTokens int64           `json:"output_tokens,omitempty"`
-	LoadNanos    int64           `json:"load_nanos,omitempty"`
-	PromptNanos  int64           `json:"prompt_nanos,omitempty"`
-	OutputNanos  int64           `json:"output_nanos,omitempty"`
-	TotalNanos   int64           `json:"total_nanos,omitempty"`
-	Options      json.RawMessage `json:"options,omitempty"`
-	Simulated    bool            `json:"simulated,omitempty"`
-	Repaired     bool            `json:"repaired,omitempty"`
-}
+type Report = run.Report
 
 // Progress is how far a running attempt is; it is shown, never stored.
 type Progress struct {

@@ -1,0 +1,143 @@
+package engine
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/loopkeeper/loopkeeper/coordinator/run"
+	"github.com/loopkeeper/loopkeeper/scheduler"
+)
+
+// View is a run as people see it, at one committed moment. It shares nothing with the engine and may be kept.
+type View struct {
+	ID           string
+	Workflow     string
+	Status       run.Status
+	Created      time.Time
+	Started      time.Time // zero until it starts
+	Ended        time.Time // zero until it ends
+	Error        string    // of a failed or diverged run, with file:line:column
+	ErrorStack   string
+	Steps        []StepView // nil in lists
+	Items        run.Counts // over all batches and single calls
+	Coverage     float64    // 0..1: items that succeeded of those that were asked for; 1 when none were
+	PromptTokens int64
+	OutputTokens int64
+	Calls        int64 // attempts that were placed on a worker
+	Nodes        []NodeShare
+	Simulated    bool // at least one result came from a stand-in
+	InFlight     []InFlight
+	Waiting      []Reason
+	Logs         []string // the newest few lines
+	Script       string   // SHA-256
+	Seed         int64
+	Key          string
+	Failures     []FailureGroup
+	Outputs      []string // names, in the order in which they appeared
+}
+
+// StepView is one step of a run. Notes (log, output, collected) and reads are steps too.
+type StepView struct {
+	Pos        int
+	Kind       string
+	Label      string
+	Status     run.StepStatus
+	Model      string
+	Items      run.Counts
+	WaitingFor string // empty unless it waits; as Reason.WaitingFor
+	Started    time.Time
+	Ended      time.Time // zero until it ends
+	Error      string
+	Node       string // name, of a single call
+}
+
+// NodeShare is what one node did for a run.
+type NodeShare struct {
+	NodeID       string
+	Name         string
+	Items        int64 // attempts that succeeded there
+	FailedTries  int64
+	OutputTokens int64
+	OutputTime   time.Duration
+	Simulated    bool
+}
+
+// InFlight is one attempt that a node works on.
+type InFlight struct {
+	Step            int
+	Item            int
+	Label           string // the item's key
+	Node            string // name
+	Model           string
+	Attempt         int
+	Judging         bool
+	Tokens          int64
+	TokensPerSecond float64
+	Since           time.Time
+	Phase           string // sent, queued, loading, prompt, writing
+}
+
+// Reason says what how many items wait for.
+type Reason struct {
+	WaitingFor string // slot, memory, load, node, model, retry, script (a free script host)
+	Count      int
+	Why        string // one sentence
+}
+
+// FailureGroup gathers the failures of one kind.
+type FailureGroup struct {
+	Kind       string
+	Message    string   // of the newest
+	Items      []string // labels, all of them
+	RetryHelps bool
+	Next       []string
+}
+
+// Filter selects runs; zero fields select everything.
+type Filter struct {
+	States []run.Status
+	Limit  int // at most so many, newest first; 0 is 50
+}
+
+// ItemsPage is a part of a step's items in input order.
+type ItemsPage struct {
+	Step        int
+	Items       []ItemView
+	Total       int
+	FinalPrefix int // items 0..FinalPrefix-1 have all ended
+}
+
+// ItemView is one item with its result.
+type ItemView struct {
+	Index       int
+	Key         string // file name or index
+	Status      run.StepStatus
+	Value       json.RawMessage // validated value
+	Text        string          // free text
+	FailureKind string
+	Failure     string
+	Attempts    int
+	Node        string // name
+	Simulated   bool
+}
+
+// Output is one key result. Exactly one of Value and Ref is set.
+type Output struct {
+	Name    string
+	Value   json.RawMessage
+	Ref     *Ref
+	Sources []int // positions of the steps it rests on
+}
+
+// Ref names a stored body.
+type Ref struct {
+	SHA256 string `json:"ref"`
+	Name   string `json:"name,omitempty"`
+	Bytes  int64  `json:"bytes"`
+}
+
+// Explanation says why an attempt is where it is, or not placed.
+type Explanation struct {
+	Subject string // attempt key
+	scheduler.Explanation
+}

@@ -1,0 +1,98 @@
+package run
+
+// Status is where a run stands.
+type Status string
+
+// The statuses of a run. The last seven are ends: nothing leaves them.
+const (
+	// Queued: entered by run.created; left when a script host is free (run.started) or by a cancel. Recovery queues it again.
+	Queued Status = "queued"
+	// Running: entered by run.started; left by run.ended. Recovery replays the script and re-attaches to the attempts in flight.
+	Running Status = "running"
+	// Waiting: every open step waits for a person or a timer; entered from running, left when one of them answers. Recovery
+	// rebuilds the wait from its step.
+	Waiting Status = "waiting"
+	// Suspended: a user parked the run; attempts in flight end, nothing new starts. Left by resume or cancel; a restart keeps it.
+	Suspended Status = "suspended"
+	// Completed: the script returned and everything was accepted: every item and step succeeded, nothing was collected as
+	// failed, and every output rests on steps that succeeded.
+	Completed Status = "completed"
+	// Incomplete: the script returned, but part of the work is missing. The failures are listed exactly.
+	Incomplete Status = "incomplete"
+	// Failed: the script itself failed: it threw, deadlocked or broke a limit of its sandbox. The error names the place in
+	// the user's own source.
+	Failed Status = "failed"
+	// TimedOut: the budget of active time ran out. What was in flight then has ended, nothing new was started.
+	TimedOut Status = "timed_out"
+	// Exhausted: another budget (tokens, calls) ran out, in the same way.
+	Exhausted Status = "exhausted"
+	// Cancelled: a user ended the run. Late results are kept as evidence and not applied.
+	Cancelled Status = "cancelled"
+	// Diverged: on replay the script asked for something else than the ledger has. Position, expected and got are recorded.
+	Diverged Status = "diverged"
+)
+
+// Ended says whether s is an end.
+func (s Status) Ended() bool {
+	return len(transitions[s]) == 0
+}
+
+// Transitions returns the statuses that can follow s, none for an end.
+func (s Status) Transitions() []Status { return transitions[s] }
+
+// Statuses lists every status of a run, in the order of a life.
+func Statuses() []Status {
+	return []Status{Queued, Running, Waiting, Suspended, Completed, Incomplete, Failed, TimedOut, Exhausted, Cancelled, Diverged}
+}
+
+var transitions = map[Status][]Status{
+	Queued:    {Running, Failed, Cancelled},
+	Running:   {Waiting, Suspended, Completed, Incomplete, Failed, TimedOut, Exhausted, Cancelled, Diverged},
+	Waiting:   {Running, Suspended, TimedOut, Cancelled},
+	Suspended: {Running, Cancelled},
+}
+
+// StepStatus is where a step stands, or one item of a batch.
+type StepStatus string
+
+// The statuses of a step. The last five are ends, of which unknown can still be resolved.
+const (
+	// StepPending: requested, but something it depends on is missing. Left when that arrives. Recovery: still pending.
+	StepPending StepStatus = "pending"
+	// StepReady: it could start now, or after its backoff, and waits for a place. Entered by step.requested, by an attempt that
+	// is to be repeated, or by a result that is to be judged; left by attempt.placed. Recovery offers it to the scheduler again.
+	StepReady StepStatus = "ready"
+	// StepPlaced: an attempt has a node (attempt.placed) and is being sent. Recovery sends it again there under the same key.
+	StepPlaced StepStatus = "placed"
+	// StepRunning: the worker has begun (attempt.running). Recovery re-attaches by sending the same key again.
+	StepRunning StepStatus = "running"
+	// StepSucceeded: the result is recorded and, where judged, accepted. Never called again.
+	StepSucceeded StepStatus = "succeeded"
+	// StepFailed: no attempt is left or none can help; for a batch, at least one item failed.
+	StepFailed StepStatus = "failed"
+	// StepCancelled: the run ended before it did.
+	StepCancelled StepStatus = "cancelled"
+	// StepSkipped: it was not needed; the script or a plan left it out.
+	StepSkipped StepStatus = "skipped"
+	// StepUnknown: an external write whose outcome a crash hid; the tool or a person resolves it.
+	StepUnknown StepStatus = "unknown"
+)
+
+// Ended says whether s is an end.
+func (s StepStatus) Ended() bool { return len(stepTransitions[s]) == 0 || s == StepUnknown }
+
+// Transitions returns the statuses that can follow s, none for an end.
+func (s StepStatus) Transitions() []StepStatus { return stepTransitions[s] }
+
+// StepStatuses lists every status of a step, in the order of a life.
+func StepStatuses() []StepStatus {
+	return []StepStatus{StepPending, StepReady, StepPlaced, StepRunning, StepSucceeded, StepFailed, StepCancelled, StepSkipped, StepUnknown}
+}
+
+var stepTransitions = map[StepStatus][]StepStatus{
+	StepPending: {StepReady, StepSucceeded, StepFailed, StepCancelled, StepSkipped},
+	StepReady:   {StepPlaced, StepFailed, StepCancelled, StepSkipped},
+	StepPlaced:  {StepReady, StepRunning, StepSucceeded, StepFailed, StepCancelled, StepUnknown},
+	StepRunning: {StepReady, StepSucceeded, StepFailed, StepCancelled, StepUnknown},
+	StepUnknown: {StepSucceeded, StepFailed},
+}
