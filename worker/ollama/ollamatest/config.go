@@ -1,0 +1,171 @@
+package ollamatest
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Defaults of a real Ollama 0.17.4 (envconfig/config.go), and of this stand-in where Ollama has no such setting.
+const (
+	DefaultVersion   = "0.17.4"
+	defaultMemory    = 24 << 30 // bytes: a common consumer card
+	defaultKeepAlive = 5 * time.Minute
+	defaultMaxQueue  = 512
+	defaultMaxLoaded = 3 // OLLAMA_MAX_LOADED_MODELS: three per device
+	defaultSlowdown  = 8 // how much slower the host computes than the device
+)
+
+// Config describes one simulated Ollama. The zero value is usable: 24 GiB of device memory, the small presets, no
+// waiting and no faults.
+type Config struct {
+	Name          string        `yaml:"name"`           // shown by /control/info
+	Version       string        `yaml:"version"`        // as /api/version reports it; 0.30 and newer change the rules
+	Memory        Bytes         `yaml:"memory"`         // device memory
+	CPUOnly       bool          `yaml:"cpu_only"`       // no device: models live in host memory
+	HostMemory    Bytes         `yaml:"host_memory"`    // what may spill to the host; 0 = without limit
+	LoadSpeed     Bytes         `yaml:"load_speed"`     // bytes per second; 0 = at once
+	LoadLatency   time.Duration `yaml:"load_latency"`   // added to every load
+	PromptRate    float64       `yaml:"prompt_rate"`    // tokens per second; 0 = at once
+	DecodeRate    float64       `yaml:"decode_rate"`    // tokens per second and slot; 0 = at once
+	Slowdown      float64       `yaml:"slowdown"`       // factor for the part of a model that spilled to the host
+	Slots         int           `yaml:"slots"`          // OLLAMA_NUM_PARALLEL
+	MaxQueue      int           `yaml:"max_queue"`      // OLLAMA_MAX_QUEUE
+	MaxLoaded     int           `yaml:"max_loaded"`     // OLLAMA_MAX_LOADED_MODELS
+	KeepAlive     time.Duration `yaml:"keep_alive"`     // OLLAMA_KEEP_ALIVE; negative = for ever
+	ContextLength int           `yaml:"context_length"` // OLLAMA_CONTEXT_LENGTH; 0 = by device memory, as Ollama does
+	Seed          uint64        `yaml:"seed"`           // of the faults
+	Models        []Model       `yaml:"models"`         // installed; nil = SmallPresets
+	Registry      []Model       `yaml:"registry"`       // what pull finds beside the presets
+	Faults        []Fault       `yaml:"faults"`
+}
+
+// Bytes is a number of bytes; as text it takes the units KiB, MiB, GiB, TiB and KB, MB, GB, TB.
+type Bytes int64
+
+var byteUnits = []struct {
+	suffix string
+	factor float64
+}{
+	{"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30}, {"tib", 1 << 40},
+	{"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9}, {"tb", 1e12}, {"b", 1}, {"", 1},
+}
+
+// ParseBytes reads a size such as "8GiB", "500 MB" or "1024".
+func ParseBytes(s string) (Bytes, error) {
+	text := strings.ToLower(strings.TrimSpace(s))
+	for _, u := range byteUnits {
+		number, ok := strings.CutSuffix(text, u.suffix)
+		if !ok {
+			continue
+		}
+		v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		if err != nil || !(v >= 0) || v*u.factor >= 1<<62 {
+			break
+		}
+		return Bytes(v * u.factor), nil
+	}
+	return 0, fmt.Errorf("%q is not a size; write it like 8GiB or 500MB", s)
+}
+
+// MarshalText writes the size in the largest unit that leaves a whole number.
+func (b Bytes) MarshalText() ([]byte, error) {
+	for _, u := range []int{3, 2, 1, 0} { // TiB, GiB, MiB, KiB
+		unit := byteUnits[u]
+		if n := Bytes(unit.factor); b >= n && b%n == 0 {
+			return fmt.Appendf(nil, "%d%s", b/n, [...]string{"KiB", "MiB", "GiB", "TiB"}[u]), nil
+		}
+	}
+	return fmt.Appendf(nil, "%d", b), nil
+}
+
+// UnmarshalText reads what ParseBytes reads.
+func (b *Bytes) UnmarshalText(text []byte) error {
+	v, err := ParseBytes(string(text))
+	if err != nil {
+		return err
+	}
+	*b = v
+	return nil
+}
+
+// ParseConfig reads the YAML of a configuration. Unknown and repeated keys, wrong types and values that make no sense
+// are errors that name file, line and key; file is only used for that.
+func ParseConfig(file string, data []byte) (Config, error) {
+	var c Config
+	dec := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict())
+	if err := dec.Decode(&c); err != nil {
+		if len(bytes.TrimSpace(data)) == 0 {
+			return c, nil
+		}
+		return Config{}, fmt.Errorf("%s: %s", file, yaml.FormatError(err, false, true))
+	}
+	if _, err := c.complete(); err != nil {
+		return Config{}, fmt.Errorf("%s: %w", file, err)
+	}
+	return c, nil
+}
+
+// complete fills in defaults and refuses what makes no sense.
+func (c Config) complete() (Config, error) {
+	c.Version = cmp.Or(c.Version, DefaultVersion)
+	c.Memory = cmp.Or(c.Memory, defaultMemory)
+	if c.CPUOnly {
+		c.Memory = 0
+	}
+	c.Slots = cmp.Or(c.Slots, 1)
+	c.MaxQueue = cmp.Or(c.MaxQueue, defaultMaxQueue)
+	c.MaxLoaded = cmp.Or(c.MaxLoaded, defaultMaxLoaded)
+	c.KeepAlive = cmp.Or(c.KeepAlive, defaultKeepAlive)
+	c.Slowdown = cmp.Or(c.Slowdown, defaultSlowdown)
+	c.ContextLength = cmp.Or(c.ContextLength, defaultContext(c.Memory))
+	for key, v := range map[string]float64{
+		"slots": float64(c.Slots), "max_queue": float64(c.MaxQueue), "max_loaded": float64(c.MaxLoaded),
+		"context_length": float64(c.ContextLength), "prompt_rate": c.PromptRate, "decode_rate": c.DecodeRate,
+		"load_latency": float64(c.LoadLatency),
+	} {
+		if v < 0 {
+			return c, fmt.Errorf("%s: must not be negative", key)
+		}
+	}
+	if c.Slowdown < 1 {
+		return c, fmt.Errorf("slowdown: must be at least 1")
+	}
+	if c.Models == nil {
+		c.Models = SmallPresets()
+	}
+	var err error
+	if c.Models, err = completeModels("models", c.Models); err != nil {
+		return c, err
+	}
+	if c.Registry, err = completeModels("registry", c.Registry); err != nil {
+		return c, err
+	}
+	return c, checkFaults(c.Faults)
+}
+
+// defaultContext is Ollama's default num_ctx by total device memory (research: scheduling §2.2).
+func defaultContext(memory Bytes) int {
+	switch {
+	case memory >= 47<<30:
+		return 262144
+	case memory >= 23<<30:
+		return 32768
+	default:
+		return 4096
+	}
+}
+
+// modern says whether the rules of Ollama 0.30 and newer apply.
+func (c Config) modern() bool {
+	var major, minor int
+	if _, err := fmt.Sscanf(c.Version, "%d.%d", &major, &minor); err != nil {
+		return false
+	}
+	return major > 0 || minor >= 30
+}

@@ -1,0 +1,218 @@
+package ollamatest
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/ollama/ollama/api"
+
+	"github.com/loopkeeper/loopkeeper/worker/ollama/ollamatest/answer"
+)
+
+// tokenRunes is how many characters make a token here; real tokenizers average about four for English.
+const tokenRunes = 4
+
+// tokens cuts text into tokens; joined they are the text again.
+func tokens(text string) []string {
+	var out []string
+	start, n := 0, 0
+	for i := range text {
+		if n == tokenRunes {
+			out = append(out, text[start:i])
+			start, n = i, 0
+		}
+		n++
+	}
+	if n > 0 {
+		out = append(out, text[start:])
+	}
+	return out
+}
+
+// output is an answer before it is sent.
+type output struct {
+	thinking, content []string // tokens
+	evaluated         int      // eval_count
+	reason            string   // done_reason
+	ending            FaultKind
+}
+
+// answer sends the answer at the configured rates.
+func (s *Server) answer(ctx context.Context, out *lines, g *generation, r *runner, opts api.Options, fault Fault, cached int, loaded time.Time) (string, error) {
+	prompt := len(tokens(g.prompt))
+	if prompt > r.context {
+		if !g.truncate {
+			return "", refuse(http.StatusBadRequest, "the input length exceeds the context length")
+		}
+		prompt = r.context
+	}
+	o, err := g.compose(opts, fault, r.context-prompt)
+	if err != nil {
+		return "", err
+	}
+	prefill := time.Now()
+	fresh := max(prompt-cached/tokenRunes, 1)
+	if err := sleep(ctx, forTokens(fresh, s.promptRate(g.model), r.slowdown)); err != nil {
+		return "", err
+	}
+	decoding := time.Now()
+	var all line
+	sent := 0
+	for i, piece := range append(o.thinking, o.content...) {
+		due := decoding.Add(forTokens(i+1, s.decodeRate(g.model), r.slowdown))
+		if err := sleep(ctx, time.Until(due)); err != nil {
+			return "", err
+		}
+		l := line{content: piece}
+		if i < len(o.thinking) {
+			l = line{thinking: piece}
+		}
+		all.thinking += l.thinking
+		all.content += l.content
+		if g.stream {
+			out.send(g.build(l))
+		}
+		sent++
+	}
+	return finish(out, g, o, all, api.Metrics{
+		TotalDuration: atLeast(time.Since(g.started)), LoadDuration: atLeast(loaded.Sub(g.started)),
+		PromptEvalCount: prompt, PromptEvalDuration: atLeast(decoding.Sub(prefill)),
+		EvalCount: o.evaluated, EvalDuration: atLeast(time.Since(decoding)),
+	})
+}
+
+// finish sends the last line, or breaks off where a fault wants it.
+func finish(out *lines, g *generation, o output, all line, m api.Metrics) (string, error) {
+	last := line{done: true, reason: o.reason, metrics: m}
+	if !g.stream {
+		last.thinking, last.content = all.thinking, all.content
+	}
+	switch o.ending {
+	case ConnectionReset:
+		panic(http.ErrAbortHandler) // net/http tears the connection without a word
+	case StreamBroken:
+		if !g.stream {
+			out.send(g.build(all)) // 200 with done false, as Ollama answers when it drops a repeating stream
+			out.flush()
+		}
+		return "", errBroken
+	}
+	out.send(g.build(last))
+	out.flush()
+	return o.reason, nil
+}
+
+// compose makes the answer: what the model would say, what the fault makes of it, and what num_predict and the window
+// leave of it. room is how many tokens the window has left.
+func (g *generation) compose(opts api.Options, fault Fault, room int) (output, error) {
+	thinking, content, err := g.say(opts, fault)
+	if err != nil {
+		return output{}, err
+	}
+	o := output{thinking: tokens(thinking), content: tokens(content), reason: "stop", ending: fault.Kind}
+	limit := len(o.thinking) + len(o.content)
+	if opts.NumPredict > 0 {
+		limit = opts.NumPredict
+	}
+	if !g.shift {
+		limit = min(limit, max(room, 1))
+	}
+	o.cut(limit, g.twoPasses())
+	switch fault.Kind {
+	case Truncated:
+		o.content, o.reason = o.content[:len(o.content)/2], "length"
+	case StreamBroken, ConnectionReset:
+		o.content = o.content[:len(o.content)/2]
+	}
+	o.evaluated = len(o.thinking) + len(o.content)
+	if g.twoPasses() {
+		o.evaluated = len(o.content) // only the second pass is reported
+	}
+	return o, nil
+}
+
+// cut keeps limit tokens. With two passes each has the whole limit, and a first one that is used up ends the answer.
+func (o *output) cut(limit int, twoPasses bool) {
+	if len(o.thinking) > limit {
+		o.thinking, o.content, o.reason = o.thinking[:limit], nil, "length"
+		return
+	}
+	if !twoPasses {
+		limit -= len(o.thinking)
+	}
+	if len(o.content) > limit {
+		o.content, o.reason = o.content[:limit], "length"
+	}
+}
+
+// twoPasses: chat with format and thinking runs first free, then with the grammar (research: judgement §2.1).
+func (g *generation) twoPasses() bool {
+	return g.endpoint == "chat" && g.structured() && g.thinks()
+}
+
+// say is what the model would answer, struck by the fault. A value of a thinking generate lands in thinking, and a
+// parser model loses the format in a chat that does not think (research: judgement §2.1).
+func (g *generation) say(opts api.Options, fault Fault) (thinking, content string, err error) {
+	req := g.request(opts, fault)
+	if g.thinks() {
+		thinking = answer.Thoughts(req)
+	}
+	if content, err = g.content(req); err != nil {
+		return "", "", err
+	}
+	switch fault.Kind {
+	case EmptyTurn:
+		return "", "\n\n", nil
+	case ThinkingOnly:
+		return answer.Thoughts(req), "", nil
+	case TextForValue:
+		return thinking, answer.Text(req), nil
+	case SchemaViolation:
+		return thinking, `{"unexpected":true}`, nil
+	}
+	if g.structured() && g.endpoint == "generate" && g.thinks() {
+		return content, "", nil
+	}
+	return thinking, content, nil
+}
+
+func (g *generation) content(req answer.Request) (string, error) {
+	lost := g.endpoint == "chat" && g.model.Parser && !g.thinks()
+	if !g.structured() || lost {
+		return answer.Text(req), nil
+	}
+	schema := g.format
+	switch {
+	case string(schema) == `"json"`:
+		schema = []byte(`{"type":"object","properties":{"answer":{"type":"string"}},"required":["answer"]}`)
+	case schema[0] != '{':
+		return "", refuse(http.StatusInternalServerError, `invalid format: %q; expected "json" or a valid JSON Schema object`, schema)
+	}
+	value, err := answer.Value(req, schema)
+	if err != nil {
+		return "", refuse(http.StatusInternalServerError, "invalid JSON schema in format")
+	}
+	return string(value), nil
+}
+
+func (s *Server) promptRate(m Model) float64 { return orDefault(m.PromptRate, s.cfg.PromptRate) }
+func (s *Server) decodeRate(m Model) float64 { return orDefault(m.DecodeRate, s.cfg.DecodeRate) }
+
+func orDefault(own, common float64) float64 {
+	if own > 0 {
+		return own
+	}
+	return common
+}
+
+// forTokens is the time n tokens take; a rate of 0 takes none.
+func forTokens(n int, rate, slowdown float64) time.Duration {
+	if rate <= 0 {
+		return 0
+	}
+	return time.Duration(float64(n) / rate * slowdown * float64(time.Second))
+}
+
+// atLeast keeps a duration from being left out of the JSON.
+func atLeast(d time.Duration) time.Duration { return max(d, 1) }
