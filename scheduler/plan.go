@@ -2,7 +2,10 @@ package scheduler
 
 import "time"
 
-// Plan is what Place decided, in the order in which it is to be carried out, with the reasons.
+// Plan is what Place decided, in the order in which it is to be carried out, with the reasons. Every waiting task has
+// exactly one Start, Wait or Impossible in it; Load and Unload are about nodes and come in addition. An Unload that makes
+// room never shares a plan with the Load that it is for: that follows from a later snapshot, in which the model is gone
+// and the measured memory is free again.
 type Plan struct {
 	Decisions []Decision
 }
@@ -15,7 +18,7 @@ type Decision struct {
 	Model   string // model name
 	Digest  string
 	Context int    // tokens per slot
-	Need    uint64 // bytes claimed, margin included; set for Load
+	Need    uint64 // bytes to be claimed, margin included; set for Load
 	Why     Explanation
 }
 
@@ -25,7 +28,7 @@ type Action string
 // The actions.
 const (
 	Start      Action = "start"      // send the attempt to the node now: the model is loaded and a slot is free
-	Load       Action = "load"       // load the model there; its tasks wait
+	Load       Action = "load"       // load the model there now: it fits beside what is loaded; its tasks wait
 	Unload     Action = "unload"     // free the memory of an idle model first
 	Wait       Action = "wait"       // nothing to do yet; Why says for what
 	Impossible Action = "impossible" // fits no known machine, lost ones counted, even when empty
@@ -40,13 +43,14 @@ const (
 	WaitMemory WaitFor = "memory" // busy models must end first
 	WaitLoad   WaitFor = "load"   // the model is being loaded, or another load is in flight there
 	WaitNode   WaitFor = "node"   // no node that could take it is up
-	WaitModel  WaitFor = "model"  // no known node has the model
+	WaitModel  WaitFor = "model"  // no known node that could hold the model has it
+	WaitFacts  WaitFor = "facts"  // the memory of the node or the shape of the model is not known yet
 )
 
 // Explanation says why: one verdict per node, and what the task waits for, if it does.
 type Explanation struct {
 	Summary string  // one sentence
-	Wait    WaitFor // empty unless the action is Wait
+	Wait    WaitFor // empty unless the action is Wait, or Admit says what the run would wait for
 	Nodes   []NodeVerdict
 }
 
@@ -72,8 +76,8 @@ const (
 	VerdictFits     Verdict = "fits"       // could take it, another was better
 	VerdictWait     Verdict = "wait"       // fits after something ends
 	VerdictNoModel  Verdict = "no_model"   // the model is not pulled there
-	VerdictTooLarge Verdict = "impossible" // does not fit even when empty
-	VerdictExcluded Verdict = "excluded"   // lost, draining, degraded
+	VerdictTooLarge Verdict = "impossible" // does not fit even when empty, or the model cannot do what is asked
+	VerdictExcluded Verdict = "excluded"   // lost, draining, degraded, or to be avoided by this task
 	VerdictUnknown  Verdict = "unknown"    // memory or shape not known
 )
 
@@ -97,5 +101,5 @@ type Limits struct {
 	ReserveHost    uint64        // bytes kept free on host and unified pools; default: a tenth of the pool, at most 8 GiB
 	ReserveDevice  uint64        // bytes kept free on device pools; default 256 MiB
 	DefaultContext int           // tokens when neither task nor model says; default 8192, bounded by the model's own
-	MaxWait        time.Duration // after this an older task's model may displace an idle loaded one even when others wait for that; default max(60 s, 4 × load time)
+	MaxWait        time.Duration // after this a waiting task's model may displace a loaded one even when others wait for that; default max(60 s, 4 × load time)
 }

@@ -22,7 +22,8 @@ type Node struct {
 	Models        []Model  // what is pulled there
 	Loaded        []Loaded // what its Ollama holds in memory
 	Slots         int      // concurrent generations per model (OLLAMA_NUM_PARALLEL); 0 means unknown and counts as 1
-	Loading       *Claim   // the one load in flight, nil when none
+	KVType        string   // OLLAMA_KV_CACHE_TYPE there: "f16", "q8_0", "q4_0"; empty means f16
+	Loading       *Claim   // the one load in flight; set from the decision on until Loaded shows the model, or the load failed; nil when none
 	Simulated     bool
 	Avoid         map[string]time.Time // model digest → until when it is not to be tried here again (spilled, out of memory)
 }
@@ -105,7 +106,9 @@ type Loaded struct {
 	SizeBytes uint64 // as Ollama reserves it
 	VRAMBytes uint64
 	Busy      int       // attempts of ours that run on it now
+	Since     time.Time // when it was loaded, or first seen loaded; zero counts as long ago
 	LastUsed  time.Time // last start or end of an attempt of ours
+	Leaving   bool      // an unload is in flight: it takes nothing new and still holds its memory
 	Foreign   bool      // loaded by somebody else; may be evicted only when idle
 }
 

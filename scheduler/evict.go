@@ -1,0 +1,139 @@
+package scheduler
+
+import (
+	"cmp"
+	"slices"
+)
+
+// way is how room is made for a model on a node.
+type way struct {
+	ok      bool
+	evict   []int  // Loaded indices to be unloaded
+	pending bool   // memory of models that are leaving already is needed
+	busy    int    // attempts that run on the evicted ones
+	bytes   uint64 // size of the evicted ones
+	room    room
+}
+
+// effort is 0 for a load that can start now, 1 for one that waits for unloads under way, 2 when something has to go.
+func (w way) effort() int {
+	switch {
+	case len(w.evict) > 0:
+		return 2
+	case w.pending:
+		return 1
+	default:
+		return 0
+	}
+}
+
+// idle reports whether loaded model j may go at once: nothing runs on it and nothing waits for it.
+func (h *host) idle(j int) bool {
+	return !h.leaving[j] && h.busy[j] == 0 && !h.wanted[j]
+}
+
+// drained reports whether loaded model j was taken out of service for the group and has ended.
+func (h *host) drained(j int, g *group) bool {
+	return h.reserved == g && h.leaving[j] && !h.Loaded[j].Leaving && h.busy[j] == 0
+}
+
+// clear (rule 8) finds the smallest set of loaded models that has to go, among those that may. A copy of the same model
+// at another context always has to: Ollama keeps one.
+func (h *host) clear(f *fit, may func(j int) bool) way {
+	gone := make([]bool, len(h.Loaded))
+	w := way{}
+	for j, l := range h.Loaded {
+		if l.Digest != f.digest {
+			continue
+		}
+		if !l.Leaving && !may(j) {
+			w.room = f.roomAfter(h, gone)
+			return w
+		}
+		gone[j] = true
+		w.pending = w.pending || l.Leaving
+	}
+	if w.room = f.roomAfter(h, gone); !w.room.ok {
+		for j, l := range h.Loaded {
+			gone[j] = gone[j] || l.Leaving
+			w.pending = w.pending || l.Leaving
+		}
+		w.room = h.sacrifice(f, gone, may)
+	}
+	w.ok = w.room.ok
+	for j, l := range h.Loaded {
+		if gone[j] && !l.Leaving {
+			w.evict = append(w.evict, j)
+			w.busy += h.busy[j]
+			w.bytes += l.SizeBytes
+		}
+	}
+	return w
+}
+
+// sacrifice marks models as gone until the fit has room, the least valuable first, and then keeps those that need not
+// have been. Order: nobody waits for it, ours before foreign, longest unused, name.
+func (h *host) sacrifice(f *fit, gone []bool, may func(j int) bool) room {
+	var order []int
+	for j := range h.Loaded {
+		if !gone[j] && may(j) && slices.ContainsFunc(h.memory.held[j].frees, func(n uint64) bool { return n > 0 }) {
+			order = append(order, j)
+		}
+	}
+	slices.SortStableFunc(order, h.compareValue)
+	r := f.roomAfter(h, gone)
+	for _, j := range order {
+		if r.ok {
+			break
+		}
+		gone[j] = true
+		r = f.roomAfter(h, gone)
+	}
+	for _, j := range slices.Backward(order) {
+		if !r.ok || !gone[j] {
+			continue
+		}
+		gone[j] = false
+		if without := f.roomAfter(h, gone); without.ok {
+			r = without
+		} else {
+			gone[j] = true
+		}
+	}
+	return r
+}
+
+func (h *host) compareValue(a, b int) int {
+	la, lb := h.Loaded[a], h.Loaded[b]
+	return cmp.Or(
+		compareBool(h.wanted[a], h.wanted[b]),
+		compareBool(la.Foreign, lb.Foreign),
+		la.LastUsed.Compare(lb.LastUsed),
+		cmp.Compare(la.Name, lb.Name),
+	)
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	default:
+		return 1
+	}
+}
+
+// roomAfter packs the model beside what is left on the node. Ollama 0.30 would evict on its own account when its
+// prediction is above 80 % of the free memory, so beside others that has to hold as well.
+func (f *fit) roomAfter(h *host, gone []bool) room {
+	if len(f.needs) == 0 {
+		return room{}
+	}
+	r := f.pack(h.memory.availables(gone))
+	beside := slices.Contains(gone, false)
+	if limit := toBytes(runnerShare * float64(h.memory.freeSum(gone))); r.ok && beside && f.predict > limit {
+		return room{need: f.predict, available: limit, short: f.predict - limit}
+	}
+	return r
+}

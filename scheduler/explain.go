@@ -1,0 +1,336 @@
+package scheduler
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// String renders the explanation for people: the summary, then a line per node.
+func (e Explanation) String() string {
+	var b strings.Builder
+	b.WriteString(e.Summary)
+	for _, v := range e.Nodes {
+		fmt.Fprintf(&b, "\n  %s: %s: %s", v.Name, v.Verdict, v.Why)
+	}
+	return b.String()
+}
+
+// settle writes the decision for a task that was not started. All tasks of a group share one explanation.
+func (p *planner) settle(t *Task, g *group) {
+	if g.why == nil {
+		why := p.explain(g)
+		g.why = &why
+	}
+	action := Wait
+	if g.why.Wait == "" {
+		action = Impossible
+	}
+	p.decisions = append(p.decisions, Decision{Action: action, Task: t.Key, Model: t.Model, Context: g.context(), Why: *g.why})
+}
+
+// context is the context of the group in tokens as its nodes see it, the first node's when they differ.
+func (g *group) context() int {
+	if len(g.candidates) > 0 {
+		return g.fits[g.candidates[0]].context
+	}
+	if len(g.fits) > 0 {
+		return g.fits[0].context
+	}
+	return g.key.context
+}
+
+// explain says why the tasks of a group wait, or that no waiting helps. An empty Wait means impossible.
+func (p *planner) explain(g *group) Explanation {
+	e := Explanation{Nodes: p.verdicts(g)}
+	if len(g.candidates) == 0 {
+		e.Wait, e.Summary = p.outlook(g, e.Nodes)
+		return e
+	}
+	var loads, slots, other, memory []string
+	for _, i := range g.candidates {
+		h, f := p.hosts[i], g.fits[i]
+		switch j := h.find(f); {
+		case h.serves(g, f):
+			loads = append(loads, h.name())
+		case j >= 0 && !h.leaving[j]:
+			slots = append(slots, fmt.Sprintf("%s %d of %d", h.name(), h.busy[j], f.slots))
+		case h.loading != nil:
+			other = append(other, fmt.Sprintf("%s on %s", h.loading.Name, h.name()))
+		default:
+			memory = append(memory, h.name()+" "+e.Nodes[i].Why)
+		}
+	}
+	switch {
+	case len(loads) > 0:
+		e.Wait, e.Summary = WaitLoad, fmt.Sprintf("%s is being loaded on %s", g.key.model, and(loads))
+	case len(slots) > 0:
+		e.Wait, e.Summary = WaitSlot, fmt.Sprintf("every slot of %s is busy: %s", g.key.model, and(slots))
+	case len(memory) > 0:
+		e.Wait, e.Summary = WaitMemory, fmt.Sprintf("%s waits for memory: %s", g.key.model, strings.Join(memory, "; "))
+	default:
+		e.Wait, e.Summary = WaitLoad, fmt.Sprintf("%s waits for another load to end: %s", g.key.model, and(other))
+	}
+	return e
+}
+
+// outlook is for a model that no node can take as things are: what would have to change, or "" when nothing known could.
+func (p *planner) outlook(g *group, verdicts []NodeVerdict) (WaitFor, string) {
+	model := g.key.model
+	if len(p.hosts) == 0 {
+		return WaitNode, fmt.Sprintf("%s waits for a machine: none is known yet", model)
+	}
+	var away, unknown, pullUp, pullAway, kind []string
+	for i, h := range p.hosts {
+		f := g.fits[i]
+		switch {
+		case f.wrongKind(g.key.embed):
+			kind = append(kind, h.name())
+		case g.tooLarge(i):
+		case g.key.pinned != "" && g.key.pinned != h.ID:
+		case f.model == nil && h.State == NodeUp:
+			pullUp = append(pullUp, h.name())
+		case f.model == nil:
+			pullAway = append(pullAway, h.name())
+		case h.State != NodeUp || p.shunned(h, f):
+			away = append(away, fmt.Sprintf("%s (%s)", h.name(), verdicts[i].Why))
+		default:
+			unknown = append(unknown, fmt.Sprintf("%s (%s)", h.name(), verdicts[i].Why))
+		}
+	}
+	switch {
+	case len(unknown) > 0:
+		return WaitFacts, fmt.Sprintf("%s waits for facts about %s", model, and(unknown))
+	case len(away) > 0:
+		return WaitNode, fmt.Sprintf("%s waits for a machine: %s", model, and(away))
+	case len(kind) > 0:
+		return "", fmt.Sprintf("%s only makes embeddings and answers no other call", model)
+	case len(pullUp) > 0:
+		return WaitModel, fmt.Sprintf("no machine that could hold %s has it: run `ollama pull %s` on %s", model, model, or(pullUp))
+	case len(pullAway) > 0:
+		return WaitNode, fmt.Sprintf("%s waits for a machine: none that is up could take it, and %s would have to pull it first", model, or(pullAway))
+	case g.key.pinned != "" && !p.anyTooLarge(g):
+		return WaitNode, fmt.Sprintf("%s waits for the machine that runs it, %s, which is not known now", model, g.key.pinned)
+	default:
+		return "", p.tooLargeEverywhere(g)
+	}
+}
+
+func (p *planner) anyTooLarge(g *group) bool {
+	for i := range p.hosts {
+		if g.tooLarge(i) {
+			return true
+		}
+	}
+	return false
+}
+
+// tooLarge reports whether the model is known not to fit the node even when that is empty.
+func (g *group) tooLarge(i int) bool {
+	return len(g.fits[i].needs) > 0 && !g.fits[i].room.ok
+}
+
+func (p *planner) tooLargeEverywhere(g *group) string {
+	parts := make([]string, 0, len(p.hosts))
+	largest := 0
+	for i, h := range p.hosts {
+		r := g.fits[i].room
+		parts = append(parts, fmt.Sprintf("%s needs %s, has %s, %s short", h.name(), gib(r.need), gib(r.available), gib(r.short)))
+		largest = max(largest, g.fits[i].most)
+	}
+	advice := "no context is small enough"
+	if largest > 0 {
+		advice = fmt.Sprintf("the largest context that fits is %d tokens", largest)
+	}
+	return fmt.Sprintf("%s at %d tokens fits no known machine, even an empty one: %s; %s",
+		g.key.model, g.context(), strings.Join(parts, "; "), advice)
+}
+
+// verdicts are how every node looks to the group now.
+func (p *planner) verdicts(g *group) []NodeVerdict {
+	out := make([]NodeVerdict, len(p.hosts))
+	for i := range p.hosts {
+		out[i] = p.verdict(g, i)
+	}
+	return out
+}
+
+func (p *planner) verdict(g *group, i int) NodeVerdict {
+	h, f := p.hosts[i], g.fits[i]
+	v := NodeVerdict{Node: h.ID, Name: h.name(), Largest: f.most}
+	if len(f.needs) > 0 {
+		v.Need, v.Available, v.Short = f.room.need, Bytes{N: f.room.available, Known: true}, f.room.short
+	}
+	if v.Verdict, v.Why = p.static(g, i); v.Verdict == "" {
+		p.dynamic(&v, g, i)
+	}
+	return v
+}
+
+// static is the verdict as far as it does not depend on what runs there now; "" when it does.
+func (p *planner) static(g *group, i int) (Verdict, string) {
+	h, f := p.hosts[i], g.fits[i]
+	candidate := g.isCandidate(i)
+	switch {
+	case f.wrongKind(g.key.embed):
+		return VerdictTooLarge, "it only makes embeddings"
+	case g.tooLarge(i) && !candidate:
+		return VerdictTooLarge, fmt.Sprintf("needs %s at %d tokens, has %s when empty, %s short; %s",
+			gib(f.room.need), f.context, gib(f.room.available), gib(f.room.short), largest(f.most))
+	case h.State != NodeUp && !candidate:
+		return VerdictExcluded, p.stateClause(h)
+	case f.model == nil:
+		return VerdictNoModel, "the model is not pulled there"
+	case g.key.pinned != "" && g.key.pinned != h.ID:
+		return VerdictExcluded, "the attempt already runs on another machine"
+	case p.shunned(h, f):
+		return VerdictExcluded, fmt.Sprintf("it did not fit there a short while ago; not tried again for %s", h.Avoid[f.digest].Sub(p.now).Round(time.Second))
+	case candidate:
+		return "", ""
+	case len(f.needs) == 0 && !h.memory.known:
+		return VerdictUnknown, "its memory is not known"
+	case len(f.needs) == 0:
+		return VerdictUnknown, "the model's shape is not known yet"
+	default:
+		return VerdictExcluded, "an earlier attempt failed there"
+	}
+}
+
+func (g *group) isCandidate(i int) bool {
+	for _, c := range g.candidates {
+		if c == i {
+			return true
+		}
+	}
+	return false
+}
+
+// dynamic is the verdict on a candidate: what is loaded, loading and running there.
+func (p *planner) dynamic(v *NodeVerdict, g *group, i int) {
+	h, f := p.hosts[i], g.fits[i]
+	j := h.find(f)
+	v.Verdict = VerdictWait
+	switch {
+	case h.clearing == g:
+		v.Why = "room is being made for it there"
+	case h.loads(f):
+		v.Why = "it is being loaded there"
+	case j >= 0 && h.leaving[j]:
+		v.Why = "it makes room there for a model that has waited longer"
+	case j >= 0 && h.busy[j] >= f.slots:
+		v.Why = fmt.Sprintf("loaded, %d of %d slots busy", h.busy[j], f.slots)
+	case j >= 0:
+		v.Verdict, v.Why = VerdictFits, fmt.Sprintf("loaded, %d of %d slots busy", h.busy[j], f.slots)
+	case h.loading != nil:
+		v.Why = fmt.Sprintf("%s is being loaded there", h.loading.Name)
+	case h.clearing != nil || h.reserved != nil && h.reserved != g:
+		v.Why = fmt.Sprintf("room is being made there for %s", cmp.Or(h.clearing, h.reserved).key.model)
+	default:
+		p.memoryVerdict(v, h, f)
+	}
+}
+
+func (p *planner) memoryVerdict(v *NodeVerdict, h *host, f *fit) {
+	w := h.clear(f, h.idle)
+	v.Need, v.Available, v.Short = w.room.need, Bytes{N: w.room.available, Known: true}, w.room.short
+	for _, j := range w.evict {
+		v.Evict = append(v.Evict, h.Loaded[j].Name)
+	}
+	v.Why = fmt.Sprintf("needs %s, %s available", gib(w.room.need), gib(w.room.available))
+	if len(v.Evict) > 0 {
+		v.Why += " once " + and(v.Evict) + ifSome(len(v.Evict), " is unloaded", " are unloaded")
+	}
+	if w.ok {
+		v.Verdict = VerdictFits
+		return
+	}
+	v.Why += fmt.Sprintf(", %s short", gib(w.room.short))
+	if running := h.inTheWay(); len(running) > 0 {
+		v.Why += " while " + and(running) + ifSome(len(running), " is in use", " are in use")
+	}
+}
+
+// inTheWay are the loaded models that something runs on or waits for.
+func (h *host) inTheWay() (names []string) {
+	for j, l := range h.Loaded {
+		if !h.idle(j) {
+			names = append(names, l.Name)
+		}
+	}
+	return names
+}
+
+func (p *planner) stateClause(h *host) string {
+	switch h.State {
+	case NodeLost:
+		if h.LastSeen.IsZero() {
+			return "lost"
+		}
+		return fmt.Sprintf("lost, last seen %s ago", p.now.Sub(h.LastSeen).Round(time.Second))
+	case NodeDraining:
+		return "draining: it takes nothing new"
+	case NodeDegraded:
+		return "degraded: its Ollama does not answer or its accelerator is lost"
+	default:
+		return fmt.Sprintf("its state %q is not known here", string(h.State))
+	}
+}
+
+func (p *planner) whyStart(g *group, i int) Explanation {
+	h, f := p.hosts[i], g.fits[i]
+	e := Explanation{Nodes: p.verdicts(g)}
+	e.Nodes[i].Verdict = VerdictChosen
+	e.Summary = fmt.Sprintf("%s is loaded on %s, %d of %d slots were busy", g.key.model, h.name(), h.busy[h.find(f)], f.slots)
+	return e
+}
+
+func (p *planner) whyLoad(g *group, i int, w way) Explanation {
+	h, f := p.hosts[i], g.fits[i]
+	e := Explanation{Nodes: p.verdicts(g)}
+	v := &e.Nodes[i]
+	v.Verdict, v.Need, v.Available, v.Short = VerdictChosen, w.room.need, Bytes{N: w.room.available, Known: true}, 0
+	v.Why = fmt.Sprintf("needs %s at %d tokens, %s available", gib(w.room.need), f.context, gib(w.room.available))
+	e.Summary = fmt.Sprintf("load %s on %s: %s", g.key.model, h.name(), v.Why)
+	return e
+}
+
+func (p *planner) whyUnload(g *group, i, j int) Explanation {
+	h := p.hosts[i]
+	e := Explanation{Nodes: p.verdicts(g)}
+	e.Nodes[i].Verdict = VerdictChosen
+	e.Summary = fmt.Sprintf("unload %s from %s: nothing runs on it, and %s needs the room", h.Loaded[j].Name, h.name(), g.key.model)
+	return e
+}
+
+// gib is an amount of memory for people.
+func gib(n uint64) string {
+	return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+}
+
+func largest(tokens int) string {
+	if tokens == 0 {
+		return "no context is small enough"
+	}
+	return fmt.Sprintf("%d tokens would fit", tokens)
+}
+
+func and(names []string) string { return list(names, "and") }
+
+func or(names []string) string { return list(names, "or") }
+
+// list is "a", "a and b", "a, b and c".
+func list(names []string, last string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	n := len(names) - 1
+	return strings.Join(names[:n], ", ") + " " + last + " " + names[n]
+}
+
+func ifSome(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}

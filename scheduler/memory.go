@@ -1,0 +1,243 @@
+package scheduler
+
+import "cmp"
+
+// Defaults of Limits, in bytes.
+const (
+	reserveHostMost = 8 << 30
+	reserveDevice   = 256 << 20
+)
+
+// reserve is what has to stay free in a pool, in bytes.
+func (l Limits) reserve(p Pool) uint64 {
+	if p.Kind == PoolDevice {
+		return cmp.Or(l.ReserveDevice, reserveDevice)
+	}
+	return cmp.Or(l.ReserveHost, min(p.Total.N/10, reserveHostMost))
+}
+
+// Available is what a model could take in a pool of a node once the models with the evictable digests are gone:
+// min(measured free + what they give back, total − remaining claims − reserve). It is unknown when the pool's total or
+// free memory is unknown, or when the pool is not one that models of this node go to.
+func Available(node Node, pool string, evictable []string, limits Limits) Bytes {
+	m := newMemory(&node, catalogOf([]*Node{&node}), limits)
+	if !m.known {
+		return Bytes{}
+	}
+	gone := make([]bool, len(node.Loaded))
+	for i := range node.Loaded {
+		for _, digest := range evictable {
+			gone[i] = gone[i] || node.Loaded[i].Digest == digest
+		}
+	}
+	for p := range m.pools {
+		if m.pools[p].ID == pool {
+			return Bytes{N: m.available(p, gone), Known: true}
+		}
+	}
+	return Bytes{}
+}
+
+// memory is the claim ledger of one node: the pools that its models go to, and what each loaded model holds there.
+type memory struct {
+	pools   []Pool
+	devices bool // pools belong to accelerators (device or unified), so the per-GPU constant applies
+	metal   bool // the pool is unified
+	known   bool // total and free of every pool are known
+	limits  Limits
+	held    []holding // one per Node.Loaded
+	loading uint64    // claim of the load in flight
+}
+
+// holding is what one loaded model holds, by pool. Ollama's figure and ours may differ: what stays counts with the
+// larger of the two, what goes gives back the smaller.
+type holding struct {
+	claim []uint64
+	frees []uint64
+}
+
+// modelPools are the pools that Ollama puts a model of this node into: those of usable discrete devices, else those of
+// usable unified ones, else the host's.
+func modelPools(node *Node) (pools []Pool, kind PoolKind) {
+	for _, kind := range []PoolKind{PoolDevice, PoolUnified} {
+		for _, p := range node.Pools {
+			if p.Kind == kind && hasUsable(node, p.ID) {
+				pools = append(pools, p)
+			}
+		}
+		if len(pools) > 0 {
+			return pools, kind
+		}
+	}
+	for _, p := range node.Pools {
+		if p.Kind != PoolDevice {
+			return []Pool{p}, PoolHost
+		}
+	}
+	return nil, PoolHost
+}
+
+func hasUsable(node *Node, pool string) bool {
+	for _, d := range node.Devices {
+		if d.Pool == pool && d.Usable {
+			return true
+		}
+	}
+	return false
+}
+
+func newMemory(node *Node, shapes catalog, limits Limits) *memory {
+	pools, kind := modelPools(node)
+	m := &memory{pools: pools, devices: kind != PoolHost, metal: kind == PoolUnified, known: len(pools) > 0, limits: limits}
+	for _, p := range pools {
+		m.known = m.known && p.Total.Known && p.Free.Known
+	}
+	if node.Loading != nil {
+		m.loading = node.Loading.Need
+	}
+	m.attribute(node, shapes)
+	return m
+}
+
+// attribute says which pool each loaded model sits in. Ollama does not tell; with several pools it is inferred from
+// what is in use in each: the largest model first, into the pool whose use it matches most closely.
+func (m *memory) attribute(node *Node, shapes catalog) {
+	used := make([]uint64, len(m.pools))
+	for p, pool := range m.pools {
+		used[p] = below(pool.Total.N, pool.Free.N)
+	}
+	m.held = make([]holding, len(node.Loaded))
+	sizes := make([][2]uint64, len(node.Loaded))
+	for i := range node.Loaded {
+		sizes[i][0], sizes[i][1] = m.sizes(node, &node.Loaded[i], shapes)
+	}
+	for range node.Loaded {
+		next := -1
+		for i := range node.Loaded {
+			if m.held[i].claim == nil && (next < 0 || sizes[i][0] > sizes[next][0]) {
+				next = i
+			}
+		}
+		m.held[next] = spread(sizes[next][0], sizes[next][1], used)
+	}
+}
+
+// spread puts a model into the pool with the smallest use that covers it, else piece by piece into the fullest ones. It
+// takes what it attributes out of used.
+func spread(claim, frees uint64, used []uint64) holding {
+	h := holding{claim: make([]uint64, len(used)), frees: make([]uint64, len(used))}
+	for rest, round := claim, 0; rest > 0 && round < len(used); round++ {
+		best := -1
+		for p := range used {
+			switch {
+			case h.claim[p] > 0:
+			case best < 0,
+				used[p] >= rest && (used[best] < rest || used[p] < used[best]),
+				used[best] < rest && used[p] > used[best]:
+				best = p
+			}
+		}
+		take := min(rest, used[best])
+		if round == len(used)-1 || take == 0 {
+			take = rest // nothing measured shows it yet: it still counts
+		}
+		h.claim[best] += take
+		used[best] = below(used[best], take)
+		rest -= take
+	}
+	for p := range used {
+		if claim > 0 {
+			h.frees[p] = toBytes(float64(frees) * float64(h.claim[p]) / float64(claim))
+		}
+	}
+	return h
+}
+
+// sizes are what a loaded model holds (the larger of Ollama's figure and ours, margin included) and what its end gives
+// back (the smaller, without margin). Since 0.30 Ollama's own figure can be far off in either direction, so it only
+// counts when ours is missing. A model that sits wholly in host memory holds nothing on a device pool.
+func (m *memory) sizes(node *Node, l *Loaded, shapes catalog) (claim, frees uint64) {
+	reported := l.SizeBytes
+	if m.devices && !m.metal && l.SizeBytes > 0 {
+		if l.VRAMBytes == 0 {
+			return 0, 0
+		}
+		reported = l.VRAMBytes
+	}
+	shape := shapes.byDigest[l.Digest]
+	if !shape.believable() {
+		return reported, reported
+	}
+	need := NeedFor(*shape, l.Context, slotsOf(node, findDigest(node, l.Digest), shape), m.options(node, 1))
+	claim, frees = need.Total(), need.Total()-need.Margin
+	if reported == 0 || RuleSet(node.OllamaVersion) == RulesRunner {
+		return claim, frees
+	}
+	return max(claim, reported), min(frees, reported)
+}
+
+// options are the NeedOptions for a model on n devices of the node.
+func (m *memory) options(node *Node, n int) NeedOptions {
+	if !m.devices {
+		n = 0
+	}
+	return NeedOptions{GPUs: n, Metal: m.metal, KVType: node.KVType}
+}
+
+// available is what pool p could give to a new model, in bytes, once the models marked as gone are unloaded.
+func (m *memory) available(p int, gone []bool) uint64 {
+	free, ledger := m.pools[p].Free.N, m.empty(p)
+	for i, h := range m.held {
+		if gone[i] {
+			free += h.frees[p]
+		} else {
+			ledger = below(ledger, h.claim[p])
+		}
+	}
+	return min(free, below(ledger, m.loading))
+}
+
+// empty is what pool p could give on a node without any model and any other program, in bytes.
+func (m *memory) empty(p int) uint64 {
+	return below(m.pools[p].Total.N, m.limits.reserve(m.pools[p]))
+}
+
+// below is a − b, but never less than zero.
+func below(a, b uint64) uint64 {
+	if b > a {
+		return 0
+	}
+	return a - b
+}
+
+// empties are the pools of an empty node, in bytes.
+func (m *memory) empties() []uint64 {
+	return m.each(m.empty)
+}
+
+// availables are the pools once the models marked as gone are unloaded, in bytes.
+func (m *memory) availables(gone []bool) []uint64 {
+	return m.each(func(p int) uint64 { return m.available(p, gone) })
+}
+
+func (m *memory) each(f func(p int) uint64) []uint64 {
+	out := make([]uint64, len(m.pools))
+	for p := range out {
+		out[p] = f(p)
+	}
+	return out
+}
+
+// freeSum is the free memory that Ollama will see once the models marked as gone are unloaded, in bytes.
+func (m *memory) freeSum(gone []bool) uint64 {
+	var sum uint64
+	for p := range m.pools {
+		sum += m.pools[p].Free.N
+		for i, h := range m.held {
+			if gone[i] {
+				sum += h.frees[p]
+			}
+		}
+	}
+	return sum
+}
