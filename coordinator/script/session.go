@@ -18,8 +18,8 @@ type Program struct {
 
 // Interface is what a program says of itself without being run.
 type Interface struct {
-	Description  string          // first line of the doc comment or the exported `description`
-	ParamsSchema json.RawMessage // JSON Schema of the exported `params`; nil when it exports none
+	Description  string          `json:"description"`      // the exported `description`, else the first line of the file's doc comment
+	ParamsSchema json.RawMessage `json:"params,omitempty"` // JSON Schema of the exported `params`; nil when it exports none
 }
 
 // Start is what a session begins from; the same Start and the same deliveries give the same yields.

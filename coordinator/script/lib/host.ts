@@ -1,0 +1,59 @@
+// The one place that talks to the host. The host gives one function and takes it away from nobody: this module removes
+// it from the global object before any other code can see it.
+import { canonical, parse } from "./json";
+import { remember } from "./sources";
+
+type Request = (kind: string, json: string) => Promise<string> | undefined;
+
+const holder = globalThis as { __loopkeeper_request?: Request };
+const request = holder.__loopkeeper_request as Request;
+delete holder.__loopkeeper_request;
+
+let running = false;
+let position = 0;
+const early: [string, string][] = []; // notes made while the module loads
+
+/** Starts the run: from now on primitives can be called. */
+export function begin(): void {
+  running = true;
+  for (const [kind, json] of early) send(kind, json);
+}
+
+function send(kind: string, json: string): Promise<string> | undefined {
+  position++;
+  return request(kind, json);
+}
+
+/** A step that failed for good. It is made when the step is called, so that its stack names the script's own line. */
+export class StepError extends Error {
+  kind = "";
+  step = 0;
+
+  toString(): string {
+    return `step ${this.step} failed (${this.kind}): ${this.message}`;
+  }
+}
+Object.defineProperty(StepError.prototype, "name", { value: "StepError" });
+
+interface Delivered {
+  pos: number;
+  value?: unknown;
+  err?: { kind: string; message: string; step: number };
+}
+
+/** Calls a primitive and waits for its value. */
+export async function call<T>(kind: string, body: object): Promise<T> {
+  if (!running) throw new Error(`${kind} can only be called while the workflow runs, not while its file loads`);
+  const failure = new StepError();
+  const delivered: Delivered = parse((await send(kind, canonical(body, kind))) as string);
+  if (delivered.err) throw Object.assign(failure, delivered.err);
+  remember(delivered.value, delivered.pos);
+  return delivered.value as T;
+}
+
+/** Tells the host something that needs no answer. */
+export function note(kind: string, body: object): void {
+  const json = canonical(body, kind);
+  if (running) send(kind, json);
+  else early.push([kind, json]);
+}

@@ -1,0 +1,207 @@
+package script
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/dop251/goja"
+)
+
+// noteKinds are the requests that expect no delivery.
+var noteKinds = map[string]bool{"output": true, "collected": true, "log": true}
+
+// vm is one runtime with its program loaded: the part of a session that is the same in this process and in a child.
+type vm struct {
+	js        *goja.Runtime
+	program   *goja.Object
+	clock     time.Time
+	next      int                     // position of the next request
+	fresh     []Request               // made since the last yield
+	pending   map[int]func(any) error // resolves the promise of the request at a position
+	main      *goja.Promise           // of the default function; nil while loading
+	unhandled []*goja.Promise         // rejected without a handler, in order
+	ended     bool
+}
+
+// newVM makes a runtime without a program.
+func newVM(seed int64, clock time.Time) (*vm, error) {
+	v := &vm{clock: clock, pending: map[int]func(any) error{}}
+	var err error
+	if v.js, err = newRuntime(seed, func() time.Time { return v.clock }); err != nil {
+		return nil, err
+	}
+	v.js.SetPromiseRejectionTracker(v.trackRejection)
+	return v, nil
+}
+
+// load runs the program's top level.
+func (v *vm) load(p Program) error {
+	code, err := compile(p)
+	if err != nil {
+		return &Failure{Kind: Syntax, Message: err.Error(), File: p.Name}
+	}
+	if err := v.js.Set(requestGlobal, v.request); err != nil {
+		return fmt.Errorf("prepare the sandbox: %w", err)
+	}
+	if _, err := v.js.RunProgram(code); err != nil {
+		return v.failure(err)
+	}
+	object, ok := v.js.Get(programGlobal).(*goja.Object)
+	if !ok {
+		return &Failure{Kind: Syntax, Message: "the program was not bundled by loopkeeper", File: p.Name}
+	}
+	v.program = object
+	return nil
+}
+
+// describe loads the program and asks it for its interface.
+func (v *vm) describe(p Program) (Interface, error) {
+	if err := v.load(p); err != nil {
+		return Interface{}, err
+	}
+	value, err := v.call("describe", "")
+	if err != nil {
+		return Interface{}, err
+	}
+	var i Interface
+	if err := json.Unmarshal([]byte(value.String()), &i); err != nil {
+		return Interface{}, fmt.Errorf("read the program's interface: %w", err)
+	}
+	return i, nil
+}
+
+// start loads the program and runs its default function until it waits or ends.
+func (v *vm) start(p Program, input json.RawMessage) Yield {
+	if err := v.load(p); err != nil {
+		return v.end(err)
+	}
+	value, err := v.call("run", string(input))
+	if err != nil {
+		return v.end(err)
+	}
+	promise, ok := value.Export().(*goja.Promise)
+	if !ok {
+		return v.end(&Failure{Kind: Crashed, Message: "the program's run function returned no promise"})
+	}
+	v.main = promise
+	return v.yield()
+}
+
+// request is the one function that the library calls. It returns a promise of the delivery as JSON, or undefined for a
+// note.
+func (v *vm) request(kind, body string) goja.Value {
+	r := Request{Pos: v.next, Kind: kind, Body: json.RawMessage(body), Note: noteKinds[kind]}
+	v.next++
+	v.fresh = append(v.fresh, r)
+	if r.Note {
+		return goja.Undefined()
+	}
+	promise, resolve, _ := v.js.NewPromise()
+	v.pending[r.Pos] = resolve
+	return v.js.ToValue(promise)
+}
+
+func (v *vm) trackRejection(p *goja.Promise, operation goja.PromiseRejectionOperation) {
+	if operation == goja.PromiseRejectionReject {
+		v.unhandled = append(v.unhandled, p)
+		return
+	}
+	v.unhandled = slices.DeleteFunc(v.unhandled, func(other *goja.Promise) bool { return other == p })
+}
+
+// call calls a function of the program with one text.
+func (v *vm) call(name, argument string) (goja.Value, error) {
+	function, ok := goja.AssertFunction(v.program.Get(name))
+	if !ok {
+		return nil, &Failure{Kind: Syntax, Message: "the program was not bundled by loopkeeper: it has no " + name}
+	}
+	value, err := function(goja.Undefined(), v.js.ToValue(argument))
+	if err != nil {
+		return nil, v.failure(err)
+	}
+	return value, nil
+}
+
+// errNotPending means that the engine delivered what was not asked for, or twice.
+var errNotPending = errors.New("no request is waiting at this position")
+
+// deliver settles one request and runs the script until it waits again or ends.
+func (v *vm) deliver(d Delivery) (Yield, error) {
+	resolve, ok := v.pending[d.Pos]
+	if !ok || v.ended {
+		return Yield{}, fmt.Errorf("deliver position %d: %w", d.Pos, errNotPending)
+	}
+	delete(v.pending, d.Pos)
+	v.clock = d.Time
+	text, err := marshal(delivered{Pos: d.Pos, Value: d.Value, Err: d.Err})
+	if err != nil {
+		return Yield{}, fmt.Errorf("deliver position %d: %w", d.Pos, err)
+	}
+	if err := resolve(string(text)); err != nil {
+		return v.end(v.failure(err)), nil
+	}
+	return v.yield(), nil
+}
+
+// delivered is a delivery as the library reads it.
+type delivered struct {
+	Pos   int             `json:"pos"`
+	Value json.RawMessage `json:"value,omitempty"`
+	Err   *CallError      `json:"err,omitempty"`
+}
+
+// yield says what the script did since the last yield. It ends when the default function has thrown, or has returned and
+// every request has been settled: work that was started is finished even if nobody awaits it, so that its failure shows.
+func (v *vm) yield() Yield {
+	switch v.main.State() {
+	case goja.PromiseStateRejected:
+		return v.end(v.rejected(v.main))
+	case goja.PromiseStateFulfilled:
+		if len(v.pending) > 0 {
+			return v.take(nil)
+		}
+		if failure := v.firstUnhandled(); failure != nil {
+			return v.end(failure)
+		}
+		return v.take(&End{Value: json.RawMessage(v.main.Result().String())})
+	}
+	if len(v.pending) > 0 {
+		return v.take(nil)
+	}
+	if failure := v.firstUnhandled(); failure != nil {
+		return v.end(failure)
+	}
+	return v.end(&Failure{Kind: Deadlock, Message: "the script waits for something that can never happen: it awaits a promise, " +
+		"and no call of a primitive is under way that could settle it (a `new Promise` whose resolve is never called, for example)"})
+}
+
+// firstUnhandled returns the first rejection that the script never handled. It is asked only at the end: a promise that
+// is awaited later than it was rejected is handled.
+func (v *vm) firstUnhandled() *Failure {
+	for _, promise := range v.unhandled {
+		if promise != v.main {
+			return v.rejected(promise)
+		}
+	}
+	return nil
+}
+
+func (v *vm) rejected(p *goja.Promise) *Failure { return thrown(v.js, p.Result(), nil) }
+
+func (v *vm) end(err error) Yield {
+	failure := &Failure{}
+	if !errors.As(err, &failure) {
+		failure = &Failure{Kind: Crashed, Message: err.Error()}
+	}
+	return v.take(&End{Failure: failure})
+}
+
+func (v *vm) take(end *End) Yield {
+	y := Yield{Requests: v.fresh, End: end}
+	v.fresh = nil
+	v.ended = v.ended || end != nil
+	return y
+}
