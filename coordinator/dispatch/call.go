@@ -1,0 +1,181 @@
+package dispatch
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/loopkeeper/loopkeeper/coordinator/engine"
+	"github.com/loopkeeper/loopkeeper/proto/apierr"
+	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
+)
+
+// call is a step's request, see docs/requests.md, as far as workers need it.
+type call struct {
+	Prompt      string            `json:"prompt"`
+	System      string            `json:"system"`
+	Context     []json.RawMessage `json:"context"`
+	Schema      json.RawMessage   `json:"schema"`
+	Options     json.RawMessage   `json:"options"`
+	Think       json.RawMessage   `json:"think"`
+	MaxTokens   int32             `json:"max_tokens"`
+	Temperature *float64          `json:"temperature"`
+	Goal        string            `json:"goal"`
+	MaxSteps    int32             `json:"max_steps"`
+	Models      []string          `json:"models"`
+	Criteria    []string          `json:"criteria"`
+	Sources     []json.RawMessage `json:"sources"`
+	Inputs      []json.RawMessage `json:"inputs"`
+	Feedback    []string          `json:"feedback"`
+	Evaluate    *struct {
+		Criteria []string `json:"criteria"`
+	} `json:"evaluate"`
+}
+
+func parseCall(a engine.Attempt) (*call, error) {
+	c := &call{}
+	if err := json.Unmarshal(a.Request, c); err != nil {
+		return nil, apierr.Wrap(err, apierr.Internal, "read the request of step %d", a.Step)
+	}
+	return c, nil
+}
+
+// call makes one worker call and waits for its end. An error is about sending; what the model did is in the result.
+func (d *Dispatcher) call(ctx context.Context, client workerv1.WorkerServiceClient, a engine.Attempt, c *call, byValue bool) (engine.Result, error) {
+	shared, err := d.bodies(ctx, c.Context)
+	if err != nil {
+		return engine.Result{}, err
+	}
+	if !byValue {
+		d.sent.byHash(a.Node, shared)
+	}
+	item, err := d.body(ctx, a.Body)
+	if err != nil {
+		return engine.Result{}, err
+	}
+	switch a.Kind {
+	case engine.CallGenerate:
+		return d.generate(ctx, client, a, c, shared, item)
+	case engine.CallPlan:
+		r, err := client.Plan(ctx, &workerv1.PlanRequest{Call: header(a), Model: model(a), Sampling: c.sampling(a), System: c.System, Goal: c.Goal,
+			Context: shared, MaxSteps: c.MaxSteps, Models: c.Models, Feedback: append(c.Feedback, a.Feedback...)})
+		return result(r.GetOutcome()), apierr.FromStatus(err)
+	case engine.CallEvaluate:
+		return d.evaluate(ctx, client, a, c, item)
+	case engine.CallEmbed:
+		inputs, err := d.bodies(ctx, c.Inputs)
+		if err != nil {
+			return engine.Result{}, err
+		}
+		r, err := client.Embed(ctx, &workerv1.EmbedRequest{Call: header(a), Model: model(a), Inputs: inputs})
+		return result(r.GetOutcome()), apierr.FromStatus(err)
+	default:
+		return engine.Result{}, apierr.New(apierr.Internal, "no worker call is named %q", a.Kind)
+	}
+}
+
+// generate follows the stream: progress is passed on, the outcome ends it.
+func (d *Dispatcher) generate(ctx context.Context, client workerv1.WorkerServiceClient, a engine.Attempt, c *call, shared []*workerv1.Body, item *workerv1.Body) (engine.Result, error) {
+	stream, err := client.Generate(ctx, &workerv1.GenerateRequest{Call: header(a), Model: model(a), Sampling: c.sampling(a), System: c.System,
+		Context: shared, Prompt: c.Prompt, Item: item, SchemaJson: c.Schema, Feedback: append(c.Feedback, a.Feedback...)})
+	if err != nil {
+		return engine.Result{}, apierr.FromStatus(err)
+	}
+	for {
+		msg, err := stream.Recv()
+		if err != nil {
+			return engine.Result{}, broken(err)
+		}
+		if p := msg.GetProgress(); p != nil {
+			d.o.Sink.Progressed(engine.Progress{Key: a.Key, Tokens: p.GetTokens(), TokensPerSecond: p.GetTokensPerSecond(), Phase: p.GetPhase()})
+		}
+		if o := msg.GetOutcome(); o != nil {
+			return result(o), nil
+		}
+	}
+}
+
+// evaluate judges: in a step of its own by the step's criteria, in a batch by those of its evaluate part.
+func (d *Dispatcher) evaluate(ctx context.Context, client workerv1.WorkerServiceClient, a engine.Attempt, c *call, subject *workerv1.Body) (engine.Result, error) {
+	criteria, goal := c.Criteria, c.Goal
+	sources, err := d.bodies(ctx, c.Sources)
+	if err != nil {
+		return engine.Result{}, err
+	}
+	if c.Evaluate != nil {
+		criteria, goal = c.Evaluate.Criteria, c.Prompt
+	}
+	r, err := client.Evaluate(ctx, &workerv1.EvaluateRequest{Call: header(a), Model: model(a), Sampling: c.sampling(a), System: c.System,
+		Criteria: criteria, Subject: subject, Sources: sources, Goal: goal})
+	return result(r.GetOutcome()), apierr.FromStatus(err)
+}
+
+func (d *Dispatcher) bodies(ctx context.Context, raws []json.RawMessage) ([]*workerv1.Body, error) {
+	var out []*workerv1.Body
+	for _, raw := range raws {
+		b, err := d.body(ctx, raw)
+		if err != nil {
+			return nil, err
+		}
+		if b != nil {
+			out = append(out, b)
+		}
+	}
+	return out, nil
+}
+
+func header(a engine.Attempt) *workerv1.Call {
+	return &workerv1.Call{RunId: a.RunID, StepId: fmt.Sprint(a.Step), Item: int32(a.Item), Attempt: int32(a.Number), Key: a.Key,
+		DeadlineSeconds: int64((a.Deadline + time.Second - 1) / time.Second)}
+}
+
+func model(a engine.Attempt) *workerv1.ModelSpec {
+	return &workerv1.ModelSpec{Name: a.Model, Digest: a.Digest, Context: int32(a.Context)}
+}
+
+func (c *call) sampling(a engine.Attempt) *workerv1.Sampling {
+	s := &workerv1.Sampling{MaxTokens: c.MaxTokens, Temperature: c.Temperature, Seed: a.Seed, OptionsJson: c.Options}
+	var think any
+	if json.Unmarshal(c.Think, &think) == nil && think != nil {
+		s.Think = fmt.Sprint(think) // true, false or a level
+	}
+	return s
+}
+
+// broken is the error of a stream that ended without an outcome: the connection, not the model, so it is joined again.
+func broken(err error) error {
+	e := apierr.FromStatus(err)
+	if apierr.CodeOf(e) == apierr.Internal {
+		return apierr.Wrap(e, apierr.Unavailable, "the answer broke off")
+	}
+	return e
+}
+
+// result is the outcome as the engine takes it.
+func result(o *workerv1.Outcome) engine.Result {
+	r := engine.Result{Value: o.GetValueJson(), Text: o.GetText(), Prompt: o.GetPrompt(), Raw: o.GetRaw(), Thinking: o.GetThinking(), Report: report(o.GetReport())}
+	if f := o.GetFailure(); f != nil {
+		r.Failure = &engine.Failure{Kind: f.GetKind(), Message: f.GetMessage(), Advice: advice(f.GetAdvice()), Next: f.GetNext()}
+	}
+	return r
+}
+
+func advice(a workerv1.Advice) engine.Advice {
+	switch a {
+	case workerv1.Advice_ADVICE_AGAIN:
+		return engine.Again
+	case workerv1.Advice_ADVICE_OTHER_NODE:
+		return engine.OtherNode
+	case workerv1.Advice_ADVICE_CHANGED:
+		return engine.Changed
+	default:
+		return engine.Never
+	}
+}
+
+func report(r *workerv1.Report) engine.Report {
+	return engine.Report{Model: r.GetModel(), Digest: r.GetDigest(), Ollama: r.GetOllamaVersion(), Endpoint: r.GetEndpoint(), DoneReason: r.GetDoneReason(),
+		PromptTokens: r.GetPromptTokens(), OutputTokens: r.GetOutputTokens(), LoadNanos: r.GetLoadNanos(), PromptNanos: r.GetPromptNanos(),
+		OutputNanos: r.GetOutputNanos(), TotalNanos: r.GetTotalNanos(), Options: r.GetOptionsJson(), Simulated: r.GetSimulated(), Repaired: r.GetRepaired()}
+}

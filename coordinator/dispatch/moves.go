@@ -1,0 +1,42 @@
+package dispatch
+
+import (
+	"context"
+
+	"github.com/loopkeeper/loopkeeper/proto/apierr"
+	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
+	"github.com/loopkeeper/loopkeeper/scheduler"
+)
+
+// Load implements engine.Dispatcher.
+func (d *Dispatcher) Load(node string, dec scheduler.Decision) {
+	d.move(node, dec, func(ctx context.Context, c workerv1.WorkerServiceClient) (spilled bool, err error) {
+		r, err := c.Load(ctx, &workerv1.LoadRequest{Model: &workerv1.ModelSpec{Name: dec.Model, Digest: dec.Digest, Context: int32(dec.Context)}})
+		return r.GetSpilled(), err
+	})
+}
+
+// Unload implements engine.Dispatcher.
+func (d *Dispatcher) Unload(node string, dec scheduler.Decision) {
+	d.move(node, dec, func(ctx context.Context, c workerv1.WorkerServiceClient) (bool, error) {
+		_, err := c.Unload(ctx, &workerv1.UnloadRequest{Name: dec.Model})
+		return false, err
+	})
+}
+
+func (d *Dispatcher) move(node string, dec scheduler.Decision, call func(context.Context, workerv1.WorkerServiceClient) (bool, error)) {
+	if d.ctx.Err() != nil {
+		return
+	}
+	d.work.Go(func() {
+		client, ok := d.o.Nodes.Client(node)
+		if !ok {
+			d.o.Sink.Moved(node, dec, false, apierr.New(apierr.Unavailable, "node %s is not connected", node))
+			return
+		}
+		spilled, err := call(d.ctx, client)
+		if d.ctx.Err() == nil {
+			d.o.Sink.Moved(node, dec, spilled, apierr.FromStatus(err))
+		}
+	})
+}

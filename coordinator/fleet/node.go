@@ -1,0 +1,152 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
+	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
+	"github.com/loopkeeper/loopkeeper/scheduler"
+)
+
+// node is one worker as last seen. It is guarded by Fleet.mu and written by the link that holds it.
+type node struct {
+	id, name, address, version, foundBy string
+	simulated                           bool
+	lastSeen                            time.Time
+	report                              *workerv1.NodeReport
+
+	client  workerv1.WorkerServiceClient // nil while not connected
+	drop    context.CancelFunc           // ends the link's stream
+	silence *time.Timer                  // fires when the node has been silent for too long
+	lost    bool
+}
+
+func (n *node) state() scheduler.NodeState {
+	switch {
+	case n.lost:
+		return scheduler.NodeLost
+	case n.client == nil, !n.report.GetOllama().GetReachable():
+		return scheduler.NodeDegraded
+	default:
+		return scheduler.NodeUp
+	}
+}
+
+func (n *node) problem() string {
+	switch {
+	case n.lost:
+		return "no report since " + n.lastSeen.Local().Format("2006-01-02 15:04:05")
+	case n.client == nil:
+		return "the connection broke; connecting again"
+	case !n.report.GetOllama().GetReachable():
+		return "its Ollama does not answer: " + n.report.GetOllama().GetError()
+	default:
+		return ""
+	}
+}
+
+// snapshot is the node as the scheduler sees it, without what only the engine knows.
+func (n *node) snapshot() scheduler.Node {
+	r := n.report
+	out := scheduler.Node{ID: n.id, Name: n.name, State: n.state(), LastSeen: n.lastSeen, OllamaVersion: r.GetOllama().GetVersion(),
+		Slots: int(r.GetSlots()), Simulated: n.simulated}
+	for _, p := range r.GetPools() {
+		out.Pools = append(out.Pools, scheduler.Pool{ID: p.GetId(), Kind: scheduler.PoolKind(p.GetKind()), Total: known(p.TotalBytes), Free: known(p.FreeBytes)})
+	}
+	for _, d := range r.GetDevices() {
+		out.Devices = append(out.Devices, scheduler.Device{Name: d.GetName(), Pool: d.GetPoolId(), Usable: d.GetState() == "ok"})
+	}
+	for _, m := range r.GetModels() {
+		out.Models = append(out.Models, scheduler.Model{Name: m.GetName(), Digest: m.GetDigest(), FileBytes: m.GetFileBytes(), Shape: shape(m.GetShape()), Embedding: m.GetEmbedding()})
+	}
+	for _, l := range r.GetLoaded() {
+		out.Loaded = append(out.Loaded, scheduler.Loaded{Digest: l.GetDigest(), Name: l.GetName(), Context: int(l.GetContext()), SizeBytes: l.GetSizeBytes(), VRAMBytes: l.GetVramBytes()})
+	}
+	return out
+}
+
+func known(v *uint64) scheduler.Bytes {
+	if v == nil {
+		return scheduler.Bytes{}
+	}
+	return scheduler.Bytes{N: *v, Known: true}
+}
+
+func shape(s *workerv1.Shape) *scheduler.Shape {
+	if s == nil {
+		return nil
+	}
+	out := &scheduler.Shape{Architecture: s.GetArchitecture(), WeightBytes: s.GetWeightBytes(), LayerBytes: s.GetLayerBytes(), ProjectorBytes: s.GetProjectorBytes(),
+		Layers: int(s.GetLayers()), EmbeddingLength: int(s.GetEmbeddingLength()), Heads: int(s.GetHeads()), KeyLength: int(s.GetKeyLength()),
+		ValueLength: int(s.GetValueLength()), FeedForward: int(s.GetFeedForward()), VocabSize: int(s.GetVocabSize()),
+		ContextLength: int(s.GetContextLength()), SlidingWindow: int(s.GetSlidingWindow()), SlidingPattern: int(s.GetSlidingPattern())}
+	for _, h := range s.GetKvHeads() {
+		out.KVHeads = append(out.KVHeads, int(h))
+	}
+	return out
+}
+
+// stored is a node as the ledger keeps it.
+type stored struct {
+	Name      string          `json:"name"`
+	Address   string          `json:"address"`
+	Version   string          `json:"version"`
+	FoundBy   string          `json:"found_by"`
+	Simulated bool            `json:"simulated"`
+	LastSeen  time.Time       `json:"last_seen"`
+	Report    json.RawMessage `json:"report"`
+}
+
+const metaPrefix = "node/"
+
+// remember reads the nodes seen in earlier lives; they are lost until they answer.
+func (f *Fleet) remember(ctx context.Context) error {
+	rows, err := f.o.Memory.Meta(ctx, metaPrefix)
+	if err != nil {
+		return err
+	}
+	for key, raw := range rows {
+		var s stored
+		if err := json.Unmarshal(raw, &s); err != nil {
+			return err
+		}
+		report := &workerv1.NodeReport{}
+		if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(s.Report, report); err != nil {
+			return err
+		}
+		id := key[len(metaPrefix):]
+		f.nodes[id] = &node{id: id, name: s.Name, address: s.Address, version: s.Version, foundBy: s.FoundBy, simulated: s.Simulated,
+			lastSeen: s.LastSeen, report: report, lost: true, silence: stoppedTimer()}
+	}
+	return nil
+}
+
+// store keeps a node for the next life. Failing is not fatal: the node is found again by asking.
+func (f *Fleet) store(id string) {
+	f.mu.Lock()
+	n := f.nodes[id]
+	s := stored{Name: n.name, Address: n.address, Version: n.version, FoundBy: n.foundBy, Simulated: n.simulated, LastSeen: n.lastSeen}
+	report := n.report
+	f.mu.Unlock()
+	raw, err := protojson.Marshal(report)
+	if err == nil {
+		s.Report = raw
+		raw, err = json.Marshal(s)
+	}
+	if err == nil {
+		err = f.o.Memory.Append(context.WithoutCancel(f.ctx), ledger.Commit{Meta: map[string]json.RawMessage{metaPrefix + id: raw}})
+	}
+	if err != nil {
+		f.o.Log.Warn("a node could not be stored", "node", id, "error", err)
+	}
+}
+
+func stoppedTimer() *time.Timer {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}
