@@ -1,6 +1,7 @@
 package hwprobe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -160,7 +161,8 @@ func (f *findings) addFailure(missing []card, host Host, answer Output, text str
 			f.addUnread(missing, host, failure, text)
 		case failure.text == "nodeviceswerefound": // and sysfs has none either: a driver without a card is no fault
 		case !hasRows || answer.ExitCode != 0:
-			f.warn(failure.code, "", fmt.Sprintf("nvidia-smi failed with exit code %d: %s", answer.ExitCode, excerpt(text)), failure.next)
+			said := cmp.Or(excerpt(text), "it printed no device and no reason")
+			f.warn(failure.code, "", fmt.Sprintf("nvidia-smi failed with exit code %d: %s", answer.ExitCode, said), failure.next)
 		}
 		return
 	}

@@ -17,7 +17,7 @@ const DefaultTimeout = 20 * time.Second
 // Options are the seams of a probe; the zero value probes the real machine. A program that probes again and again keeps
 // one Options, made by NewOptions, so that facts that cannot change are read once.
 type Options struct {
-	Root    fs.FS         // the root of the file system, for /sys and /proc; nil means the machine's own
+	Root    fs.FS         // the root of the file system, for /sys and /proc; nil means the machine's own; safe for concurrent use
 	Runner  Runner        // runs vendor tools; nil means a new Commands
 	Host    HostReader    // reads processor and main memory; nil means a new SystemHost
 	Timeout time.Duration // bound on each vendor's part; 0 means DefaultTimeout, 5 s is ample once a first probe has answered
@@ -74,7 +74,7 @@ var vendors = []func(context.Context, machine) findings{
 }
 
 // Probe reads the machine once. It never fails: what could not be read is unknown and has a warning. It returns within
-// Options.Timeout, and sooner when ctx ends. It is cheap enough to be called every few seconds and safe to be called
+// Options.Timeout and about a second, and sooner when ctx ends. It is cheap enough to be called every few seconds and safe to be called
 // concurrently with the same Options.
 func Probe(ctx context.Context, options Options) Report {
 	options = options.withDefaults()

@@ -1,0 +1,144 @@
+package hwprobe
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// runTool runs this binary as a tool that behaves as told, and how long that took.
+func runTool(t *testing.T, ctx context.Context, how string) (Output, time.Duration, error) {
+	t.Helper()
+	t.Setenv(behaviour, how)
+	start := time.Now()
+	out, err := (&Commands{}).Run(ctx, os.Args[0])
+	return out, time.Since(start), err
+}
+
+func TestCommandThatHangsIsCutAtTheDeadline(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, took, err := runTool(t, ctx, "hang")
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v, want the deadline", err)
+	}
+	if took > 20*time.Second {
+		t.Errorf("took %v with a deadline of 300ms", took)
+	}
+}
+
+func TestCommandThatFloodsIsCapped(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	out, _, err := runTool(t, ctx, "flood")
+	if !errors.Is(err, ErrOutputTooLarge) {
+		t.Errorf("error %v, want ErrOutputTooLarge", err)
+	}
+	if len(out.Stdout) != outputLimit {
+		t.Errorf("kept %d bytes, want %d", len(out.Stdout), outputLimit)
+	}
+}
+
+func TestCommandWhoseChildKeepsThePipeOpenDoesNotBlock(t *testing.T) {
+	out, took, err := runTool(t, t.Context(), "orphan")
+	if err != nil || string(out.Stdout) != "done\n" {
+		t.Errorf("got %q, %v; want what the command itself printed", out.Stdout, err)
+	}
+	if took > 2900*time.Millisecond {
+		t.Errorf("took %v: it waited for the child", took)
+	}
+}
+
+func TestCommandExitCodeIsNoErrorAndBothStreamsAreRead(t *testing.T) {
+	out, _, err := runTool(t, t.Context(), "exit9")
+	if err != nil || out.ExitCode != 9 || string(out.Stdout) != "to stdout\n" || string(out.Stderr) != "to stderr\n" {
+		t.Errorf("got code %d, %q, %q, %v", out.ExitCode, out.Stdout, out.Stderr, err)
+	}
+}
+
+func TestCommandThatCrashesIsAnError(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a killed process has an ordinary exit code on Windows")
+	}
+	if out, _, err := runTool(t, t.Context(), "crash"); err == nil {
+		t.Errorf("no error, code %d", out.ExitCode)
+	}
+}
+
+func TestCommandRunsInTheLocaleC(t *testing.T) {
+	t.Setenv("LC_ALL", "de_DE.UTF-8")
+	if out, _, err := runTool(t, t.Context(), "locale"); err != nil || string(out.Stdout) != "C" {
+		t.Errorf("LC_ALL is %q, %v", out.Stdout, err)
+	}
+}
+
+func TestCommandNotInstalled(t *testing.T) {
+	if _, err := (&Commands{}).Run(t.Context(), "no-such-tool-anywhere"); !errors.Is(err, exec.ErrNotFound) {
+		t.Errorf("error %v, want exec.ErrNotFound", err)
+	}
+}
+
+// A process inside a hanging driver call survives SIGKILL; no test can make one, so its Wait is made to block.
+func TestCommandThatCannotBeKilledIsNotStartedAgain(t *testing.T) {
+	t.Setenv(behaviour, "exit9")
+	release, released := make(chan struct{}), make(chan struct{})
+	c := &Commands{wait: func(cmd *exec.Cmd) error {
+		<-release
+		defer close(released)
+		return cmd.Wait()
+	}}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	for range 2 {
+		if _, err := c.Run(ctx, os.Args[0]); !errors.Is(err, ErrStuck) {
+			t.Fatalf("error %v, want ErrStuck", err)
+		}
+	}
+	if c.stuck[os.Args[0]] != 1 {
+		t.Errorf("%d processes started, want 1", c.stuck[os.Args[0]])
+	}
+	close(release)
+	<-released
+	c.wait = nil
+	for c.isStuck(os.Args[0]) {
+		runtime.Gosched()
+	}
+	if out, err := c.Run(t.Context(), os.Args[0]); err != nil || out.ExitCode != 9 {
+		t.Errorf("after it ended: code %d, %v", out.ExitCode, err)
+	}
+}
+
+// The whole probe with a real nvidia-smi on the PATH that misbehaves.
+func TestProbeSurvivesABadTool(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("needs symbolic links")
+	}
+	for how, want := range map[string]WarningCode{
+		"hang": WarnToolTimeout, "flood": WarnToolFailed, "exit9": WarnToolFailed, "half": WarnToolFailed, "crash": WarnToolFailed,
+	} {
+		t.Run(how, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.Symlink(os.Args[0], filepath.Join(dir, "nvidia-smi")); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("PATH", dir)
+			t.Setenv(behaviour, how)
+			timeout := time.Minute
+			if how == "hang" {
+				timeout = 500 * time.Millisecond
+			}
+			r := Probe(t.Context(), Options{Root: os.DirFS(t.TempDir()), Timeout: timeout})
+			if len(r.Warnings) != 1 || r.Warnings[0].Code != want || r.Warnings[0].Next == "" {
+				t.Errorf("warnings %+v, want one %s", r.Warnings, want)
+			}
+			if len(r.Devices) != 0 || len(r.Pools) != 1 || r.Pools[0].TotalBytes.Or(0) == 0 {
+				t.Errorf("devices %v, pools %v; want the host pool alone", r.Devices, r.Pools)
+			}
+		})
+	}
+}
