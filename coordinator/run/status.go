@@ -60,7 +60,8 @@ const (
 	// StepPending: requested, but something it depends on is missing. Left when that arrives. Recovery: still pending.
 	StepPending StepStatus = "pending"
 	// StepReady: it could start now, or after its backoff, and waits for a place. Entered by step.requested, by an attempt that
-	// is to be repeated, or by a result that is to be judged; left by attempt.placed. Recovery offers it to the scheduler again.
+	// is to be repeated, or by a result that is to be judged; left by attempt.placed, a read
+	// by its answer. Recovery offers it to the scheduler again.
 	StepReady StepStatus = "ready"
 	// StepPlaced: an attempt has a node (attempt.placed) and is being sent. Recovery sends it again there under the same key.
 	StepPlaced StepStatus = "placed"
@@ -91,7 +92,7 @@ func StepStatuses() []StepStatus {
 
 var stepTransitions = map[StepStatus][]StepStatus{
 	StepPending: {StepReady, StepSucceeded, StepFailed, StepCancelled, StepSkipped},
-	StepReady:   {StepPlaced, StepFailed, StepCancelled, StepSkipped},
+	StepReady:   {StepPlaced, StepSucceeded, StepFailed, StepCancelled, StepSkipped},
 	StepPlaced:  {StepReady, StepRunning, StepSucceeded, StepFailed, StepCancelled, StepUnknown},
 	StepRunning: {StepReady, StepSucceeded, StepFailed, StepCancelled, StepUnknown},
 	StepUnknown: {StepSucceeded, StepFailed},

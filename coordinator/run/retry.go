@@ -1,0 +1,92 @@
+package run
+
+import (
+	"encoding/binary"
+	"hash/fnv"
+	"time"
+)
+
+// The numbers of the retry policy.
+const (
+	// shortBase and shortMax bound the backoff of a model's own failures: the node is well, another try costs only time.
+	shortBase = 500 * time.Millisecond
+	shortMax  = 15 * time.Second
+	// longBase and longMax bound the backoff of an unreachable node or Ollama, which may be restarting.
+	longBase = time.Second
+	longMax  = 60 * time.Second
+	// maxLosses is how often nodes may lose an item before that counts as the item's fault: one that takes every node
+	// down with it must end some time, a night with an unsteady node must not matter.
+	maxLosses = 20
+)
+
+// nodesFault says that a failure says nothing about the request: it does not use up one of the item's attempts.
+func nodesFault(f Failure) bool {
+	switch f.Kind {
+	case KindNodeLost, KindCancelled:
+		return true
+	case KindUnreachable, KindCannotSend:
+		return f.Advice != Never
+	default:
+		return false
+	}
+}
+
+// afterFailure decides what a failed attempt means for its item. counted says that it uses up one of the attempts.
+func afterFailure(s *State, st *Step, it *Item, a AttemptID, node string, f Failure, now time.Time) (c Consequence, counted bool) {
+	counted = !nodesFault(f)
+	tries, losses := it.Tries, it.Losses
+	if a.Phase == Judge {
+		tries = it.JudgeTries
+	}
+	if counted {
+		tries++
+	} else {
+		losses++
+	}
+	if f.Advice == Never && counted || tries >= st.spec.Retry.Attempts || losses > maxLosses {
+		return Consequence{Then: ThenFailed}, counted
+	}
+	c = Consequence{Then: ThenRetry}
+	base, limit, n := shortBase, shortMax, tries
+	if !counted {
+		base, limit, n = longBase, longMax, losses
+	}
+	at := now
+	if f.Kind != KindNodeLost || losses > 1 {
+		at = now.Add(backoff(base, limit, n, s.hash(a)))
+	}
+	c.RetryAt = &at
+	if f.Advice == OtherNode || !counted || it.failedOn == node {
+		c.Avoid = node
+	}
+	return c, counted
+}
+
+// backoff is the wait before try n+1, n from 1: base doubled each time up to limit, and of that a half to all by the hash, so
+// that items which failed together do not come back together.
+func backoff(base, limit time.Duration, n int, hash uint64) time.Duration {
+	d := limit
+	if n < 16 {
+		d = min(limit, base<<(n-1))
+	}
+	return d/2 + time.Duration(hash%uint64(d/2+1))
+}
+
+// hash mixes the run's seed with an attempt's name: the only randomness of the policy, the same on every replay.
+func (s *State) hash(a AttemptID) uint64 {
+	h := fnv.New64a()
+	var b [40]byte
+	for i, n := range []int64{s.Pinned.Seed, int64(a.Pos), int64(a.Item), int64(phaseIndex(a.Phase)), int64(a.Number)} {
+		binary.LittleEndian.PutUint64(b[i*8:], uint64(n))
+	}
+	h.Write(b[:])
+	x := h.Sum64()
+	// FNV's low bits are weak for short inputs; this is the finaliser of MurmurHash3.
+	x ^= x >> 33
+	x *= 0xff51afd7ed558ccd
+	x ^= x >> 33
+	return x
+}
+
+// seed is the sampling seed of an attempt: every attempt has another, within the 31 bits that every runner takes.
+func (s *State) seed(a AttemptID) int64 { return int64(s.hash(a) & 0x7fffffff) }

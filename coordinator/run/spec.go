@@ -1,0 +1,148 @@
+package run
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// The kinds of request that make a step, see docs/requests.md.
+const (
+	KindGenerate = "generate"
+	KindBatch    = "batch"
+	KindPlan     = "plan"
+	KindEvaluate = "evaluate"
+	KindEmbed    = "embed"
+	KindRead     = "read"
+)
+
+// The kinds of request that are notes: recorded once, never answered.
+const (
+	KindOutput    = "output"
+	KindCollected = "collected"
+	KindLog       = "log"
+)
+
+// defaultAttempts is how often an item is tried in all when its request does not say, see docs/requests.md.
+const defaultAttempts = 3
+
+// spec is what the state machine needs to know of a step's request; everything else in it is for the worker.
+type spec struct {
+	Model    string            `json:"model"`
+	Label    string            `json:"label"`
+	Prompt   string            `json:"prompt"`
+	Schema   json.RawMessage   `json:"schema"`
+	Items    []json.RawMessage `json:"items"`
+	Keys     []string          `json:"keys"`
+	Item     json.RawMessage   `json:"item"`
+	Context  []json.RawMessage `json:"context"`
+	Subject  json.RawMessage   `json:"subject"`
+	Ref      string            `json:"ref"`
+	Feedback []string          `json:"feedback"`
+	Retry    struct {
+		Attempts int `json:"attempts"`
+	} `json:"retry"`
+	Evaluate *judging `json:"evaluate"`
+}
+
+// judging asks that another call accepts an item's result.
+type judging struct {
+	Criteria []string `json:"criteria"`
+	Model    string   `json:"model"`
+}
+
+// parseSpec reads a step's request and refuses what no worker could carry out.
+func parseSpec(kind string, body json.RawMessage) (*spec, error) {
+	s := &spec{}
+	if err := json.Unmarshal(body, s); err != nil {
+		return nil, fmt.Errorf("%s: the request does not parse: %w", kind, err)
+	}
+	if s.Retry.Attempts <= 0 {
+		s.Retry.Attempts = defaultAttempts
+	}
+	switch kind {
+	case KindGenerate, KindPlan, KindEmbed, KindEvaluate, KindBatch:
+		if s.Model == "" {
+			return nil, fmt.Errorf("%s: no model is named", kind)
+		}
+	case KindRead:
+		if s.Ref == "" {
+			return nil, fmt.Errorf("read: no ref is given")
+		}
+	default:
+		return nil, fmt.Errorf("%q is no primitive of this version", kind)
+	}
+	if len(s.Keys) > 0 && len(s.Keys) != len(s.Items) {
+		return nil, fmt.Errorf("batch: %d keys for %d items", len(s.Keys), len(s.Items))
+	}
+	if e := s.Evaluate; e != nil && (e.Model == "" || len(e.Criteria) == 0) {
+		return nil, fmt.Errorf("%s: evaluate needs criteria and a model", kind)
+	}
+	return s, nil
+}
+
+// items is how many items a step of this kind has.
+func (s *spec) items(kind string) int {
+	switch kind {
+	case KindBatch:
+		return len(s.Items)
+	case KindRead:
+		return 0
+	default:
+		return 1
+	}
+}
+
+// body is what item i is about: its text, ref or value; nil when there is none.
+func (s *spec) body(kind string, i int) json.RawMessage {
+	switch kind {
+	case KindBatch:
+		return s.Items[i]
+	case KindEvaluate:
+		return s.Subject
+	default:
+		return s.Item
+	}
+}
+
+// key names item i for people: the given key, the name of the file it refers to, or its index.
+func (s *spec) key(kind string, i int) string {
+	if i < len(s.Keys) {
+		return s.Keys[i]
+	}
+	var ref struct {
+		Ref  string `json:"ref"`
+		Name string `json:"name"`
+	}
+	if b := s.body(kind, i); len(b) > 0 && b[0] == '{' && json.Unmarshal(b, &ref) == nil && ref.Ref != "" && ref.Name != "" {
+		return ref.Name
+	}
+	return strconv.Itoa(i)
+}
+
+// judgeRequest is the evaluate request that judges an item's result; its subject goes beside it.
+func (s *spec) judgeRequest(item json.RawMessage) (json.RawMessage, error) {
+	sources := append([]json.RawMessage(nil), s.Context...)
+	if item != nil {
+		sources = append(sources, item)
+	}
+	return marshal(struct {
+		Criteria []string          `json:"criteria"`
+		Goal     string            `json:"goal,omitempty"`
+		Model    string            `json:"model"`
+		Sources  []json.RawMessage `json:"sources,omitempty"`
+	}{s.Evaluate.Criteria, strings.ReplaceAll(s.Prompt, "{{item}}", "(the item)"), s.Evaluate.Model, sources})
+}
+
+// shared is the request without what travels beside it: what every attempt of a step has in common.
+func shared(body json.RawMessage) (json.RawMessage, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(body, &fields); err != nil {
+		return nil, err
+	}
+	for _, beside := range []string{"items", "keys", "feedback"} {
+		delete(fields, beside)
+	}
+	return marshal(fields)
+}
