@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/kaptinlin/jsonrepair"
@@ -40,12 +41,12 @@ func extract(s *schema, answer, thinking, doneReason string) extraction {
 		return extraction{kind: EmptyTurn}
 	}
 	f := finder{schema: s, budget: scanBudget*len(rest) + 1024}
-	for _, text := range []string{whole, rest, unfenced(rest)} {
+	for _, text := range slices.Compact([]string{whole, rest, unfenced(rest)}) {
 		if f.strict(text) {
 			return extraction{kind: OK, value: f.found.encode(), from: text}
 		}
 	}
-	if f.conflict == nil && f.search(rest, 0) {
+	if f.refused == nil && f.conflict == nil && f.search(rest, 0) {
 		return extraction{kind: OK, value: f.found.encode(), from: f.from, notes: f.notes}
 	}
 	return f.failure()

@@ -19,7 +19,7 @@ func safePattern(pattern string) (string, bool) {
 		return "", false
 	}
 	p := patternParser{in: body}
-	nullable := p.alternatives(0)
+	nullable := p.sequence(0) // not alternatives: ^a|b$ is anchored on one end each
 	if p.bad || p.at != len(p.in) || nullable {
 		return "", false
 	}

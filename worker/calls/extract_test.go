@@ -1,0 +1,201 @@
+package calls
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// lines reads a JSONL file of testdata.
+func lines[T any](t testing.TB, path string) []T {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var out []T
+	scanner := bufio.NewScanner(f)
+	scanner.Buffer(nil, 1<<20)
+	for scanner.Scan() {
+		var v T
+		if err := json.Unmarshal(scanner.Bytes(), &v); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		out = append(out, v)
+	}
+	if err := scanner.Err(); err != nil || len(out) == 0 {
+		t.Fatalf("%s: %d lines, %v", path, len(out), err)
+	}
+	return out
+}
+
+type extractionCase struct {
+	Name       string
+	Schema     json.RawMessage
+	Response   string
+	Thinking   string
+	DoneReason string `json:"done_reason"`
+	Want       struct {
+		Value json.RawMessage
+		Kind  Kind
+	}
+}
+
+func compact(t testing.TB, raw json.RawMessage) string {
+	t.Helper()
+	n, err := parseNode(raw, false)
+	if err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	return string(n.encode())
+}
+
+func mustCompile(t testing.TB, raw string) *schema {
+	t.Helper()
+	s, err := compileSchema(json.RawMessage(raw))
+	if err != nil {
+		t.Fatalf("schema %s: %v", raw, err)
+	}
+	return s
+}
+
+// The cases are shapes of output that users of other programs really got, with the right outcome.
+func TestExtractRecordedCases(t *testing.T) {
+	cases := lines[extractionCase](t, "testdata/extraction-cases.jsonl")
+	if len(cases) != 21 {
+		t.Fatalf("%d cases, want all 21", len(cases))
+	}
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			got := extract(mustCompile(t, string(c.Schema)), c.Response, c.Thinking, c.DoneReason)
+			if c.Want.Kind != "" {
+				if got.kind != c.Want.Kind || got.value != nil {
+					t.Fatalf("kind %s, value %s, want kind %s", got.kind, got.value, c.Want.Kind)
+				}
+				return
+			}
+			if got.kind != OK || string(got.value) != compact(t, c.Want.Value) {
+				t.Fatalf("kind %s %v, value %s, want %s", got.kind, got.reasons, got.value, c.Want.Value)
+			}
+		})
+	}
+}
+
+func TestExtractMore(t *testing.T) {
+	const permissive = `{"type":"object","properties":{"a":{"type":"object"},"b":{}}}`
+	const closed = `{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"],"additionalProperties":false}`
+	for name, c := range map[string]struct {
+		schema, answer, thinking string
+		kind                     Kind
+		value                    string
+	}{
+		"a fragment never stands in for its broken whole":   {permissive, `{"a": {"b": 1}`, "", OK, `{"a":{"b":1}}`},
+		"a draft in the thoughts is no answer":              {closed, `<think>{"a":1}</think>I cannot.`, "", TextInsteadOfStructure, ""},
+		"thoughts that are never closed are no answer":      {closed, `<think>so {"a":1}`, "", EmptyTurn, ""},
+		"the template opened the thoughts":                  {closed, "hm {\"a\":1}\n</think>\n{\"a\":2}", "", OK, `{"a":2}`},
+		"prose in the thinking field stays there":           {closed, "", `I would say {"a":1}`, EmptyTurn, ""},
+		"a tag inside a string is data":                     {`{"type":"object","properties":{"s":{"type":"string"}}}`, `{"s":"x</think>\ny"}`, "", OK, `{"s":"x</think>\ny"}`},
+		"a number that would eat the memory":                {closed, `{"a":1e999999999}`, "", SchemaViolation, ""},
+		"the same key twice with the same value":            {closed, `{"a":1,"a":1}`, "", OK, `{"a":1}`},
+		"a contradiction deep inside prose":                 {closed, `Here: {"a":1,"a":2} done`, "", SchemaViolation, ""},
+		"a contradiction that only repair would show":       {closed, `{"a":1,"a":2,}`, "", SchemaViolation, ""},
+		"a stray bracket in the prose before":               {closed, "see [1: {\"a\":3}", "", OK, `{"a":3}`},
+		"a root that is no object":                          {`{"enum":["x","y"]}`, " \"y\"\n", "", OK, `"y"`},
+		"the order of keys and the text of numbers survive": {`{}`, `{"z":1.50,"a":1e2}`, "", OK, `{"z":1.50,"a":1e2}`},
+		"angle brackets are not escaped":                    {`{}`, `{"z":"<b>&"}`, "", OK, `{"z":"<b>&"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := extract(mustCompile(t, c.schema), c.answer, c.thinking, doneStop)
+			if got.kind != c.kind || string(got.value) != c.value {
+				t.Fatalf("%s %s %v, want %s %s", got.kind, got.value, got.reasons, c.kind, c.value)
+			}
+		})
+	}
+}
+
+func TestExtractSaysWhatItBent(t *testing.T) {
+	s := mustCompile(t, `{"type":"object","required":["a"]}`)
+	for answer, want := range map[string][]string{
+		`{"a":1}`:           nil,
+		"```\n{\"a\":1}```": nil,
+		`so {"a":1}`:        {noteEmbedded},
+		`{"a":1,}`:          {noteRepaired},
+	} {
+		if got := extract(s, answer, "", doneStop); got.kind != OK || !slices.Equal(got.notes, want) {
+			t.Errorf("%s: %s, notes %q, want %q", answer, got.kind, got.notes, want)
+		}
+	}
+}
+
+// hostile are inputs on which the repair library or a naive search needs time that grows with the square of the length.
+func hostile(n int) map[string]string {
+	return map[string]string{
+		"openings":        strings.Repeat("[", n),
+		"nested keys":     strings.Repeat(`{"a":`, n/5),
+		"quotes in text":  `{"a": "` + strings.Repeat(`x" y`, n/4) + "}",
+		"escaped quotes":  strings.Repeat(`\"`, n/2),
+		"broken pairs":    strings.Repeat("{a}", n/3),
+		"nested brackets": strings.Repeat("{", n/2) + strings.Repeat("}", n/2),
+		"think tags":      strings.Repeat("<think>", n/7),
+		"fences":          strings.Repeat("```\n", n/4),
+		"valid but wrong": "[" + strings.Repeat(`{"b":1},`, n/8) + "{}]",
+		"many values":     strings.Repeat(`{"b":1} `, n/8),
+	}
+}
+
+func TestExtractTimeIsLinear(t *testing.T) {
+	s := mustCompile(t, `{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"],"additionalProperties":false}`)
+	const n = 1 << 18
+	for name, text := range hostile(n) {
+		start := time.Now()
+		if got := extract(s, text, "", doneStop); got.kind == OK {
+			t.Errorf("%s: accepted %s", name, got.value)
+		}
+		// In the square of the length, the repair library alone would take a minute for most of these; the bound leaves
+		// room for a slow machine under the race detector.
+		if took := time.Since(start); took > 10*time.Second {
+			t.Errorf("%s: %s for %d bytes", name, took, n)
+		}
+	}
+}
+
+func FuzzExtract(f *testing.F) {
+	for _, c := range lines[extractionCase](f, "testdata/extraction-cases.jsonl") {
+		f.Add(string(c.Schema), c.Response, c.Thinking, c.DoneReason)
+	}
+	for _, text := range hostile(2000) {
+		f.Add(`{"type":"object","required":["a"]}`, text, text, doneStop)
+	}
+	f.Fuzz(func(t *testing.T, rawSchema, answer, thinking, done string) {
+		s, err := compileSchema(json.RawMessage(rawSchema))
+		if err != nil {
+			return
+		}
+		start := time.Now()
+		got := extract(s, answer, thinking, done)
+		if limit := 10*time.Second + time.Duration(len(answer))*time.Millisecond; time.Since(start) > limit {
+			t.Fatalf("%s for %d bytes", time.Since(start), len(answer))
+		}
+		if (got.kind == OK) != (got.value != nil) {
+			t.Fatalf("%s with value %q", got.kind, got.value)
+		}
+		if got.kind != OK {
+			return
+		}
+		if done == doneLength {
+			t.Fatal("took a value out of an answer that was cut off")
+		}
+		v, err := parseNode(got.value, false)
+		if err != nil {
+			t.Fatalf("value %s: %v", got.value, err)
+		}
+		if s.validate(v) != nil {
+			t.Fatalf("value %s that the schema refuses", got.value)
+		}
+	})
+}
