@@ -48,12 +48,14 @@ func (p *planner) explain(g *group) Explanation {
 		e.Wait, e.Summary = p.outlook(g, e.Nodes)
 		return e
 	}
-	var loads, slots, other, memory []string
+	var loads, clears, slots, other, memory []string
 	for _, i := range g.candidates {
 		h, f := p.hosts[i], g.fits[i]
 		switch j := h.find(f); {
-		case h.serves(g, f):
+		case h.loads(f):
 			loads = append(loads, h.name())
+		case h.clearing == g:
+			clears = append(clears, h.name())
 		case j >= 0 && !h.leaving[j]:
 			slots = append(slots, fmt.Sprintf("%s %d of %d", h.name(), h.busy[j], f.slots))
 		case h.loading != nil:
@@ -65,6 +67,8 @@ func (p *planner) explain(g *group) Explanation {
 	switch {
 	case len(loads) > 0:
 		e.Wait, e.Summary = WaitLoad, fmt.Sprintf("%s is being loaded on %s", g.key.model, and(loads))
+	case len(clears) > 0:
+		e.Wait, e.Summary = WaitLoad, fmt.Sprintf("room is being made for %s on %s", g.key.model, and(clears))
 	case len(slots) > 0:
 		e.Wait, e.Summary = WaitSlot, fmt.Sprintf("every slot of %s is busy: %s", g.key.model, and(slots))
 	case len(memory) > 0:
@@ -185,7 +189,7 @@ func (p *planner) static(g *group, i int) (Verdict, string) {
 	case g.key.pinned != "" && g.key.pinned != h.ID:
 		return VerdictExcluded, "the attempt already runs on another machine"
 	case p.shunned(h, f):
-		return VerdictExcluded, fmt.Sprintf("it did not fit there a short while ago; not tried again for %s", h.Avoid[f.digest].Sub(p.now).Round(time.Second))
+		return VerdictExcluded, fmt.Sprintf("it did not fit there a short while ago; not tried again for %s", span(h.Avoid[f.digest].Sub(p.now)))
 	case candidate:
 		return "", ""
 	case len(f.needs) == 0 && !h.memory.known:
@@ -267,7 +271,7 @@ func (p *planner) stateClause(h *host) string {
 		if h.LastSeen.IsZero() {
 			return "lost"
 		}
-		return fmt.Sprintf("lost, last seen %s ago", p.now.Sub(h.LastSeen).Round(time.Second))
+		return fmt.Sprintf("lost, last seen %s ago", span(p.now.Sub(h.LastSeen)))
 	case NodeDraining:
 		return "draining: it takes nothing new"
 	case NodeDegraded:
@@ -306,6 +310,18 @@ func (p *planner) whyUnload(g *group, i, j int) Explanation {
 // gib is an amount of memory for people.
 func gib(n uint64) string {
 	return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+}
+
+// span is a duration for people.
+func span(d time.Duration) string {
+	switch {
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	default:
+		return fmt.Sprintf("%d h", int(d.Hours()))
+	}
 }
 
 func largest(tokens int) string {

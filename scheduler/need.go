@@ -1,6 +1,9 @@
 package scheduler
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // The constants of the memory formula, in bytes unless they say otherwise. Sources: Ollama v0.17.4, llm/server.go and
 // ml/device.go; the margin and the projector factor are ours, because both generations of Ollama count projectors short.
@@ -83,9 +86,9 @@ func elementBytes(kvType string) float64 {
 func (s Shape) sliding() (window, pattern int) {
 	switch s.Architecture {
 	case "gemma3":
-		return s.SlidingWindow, max(s.SlidingPattern, 6)
+		return s.SlidingWindow, cmp.Or(s.SlidingPattern, 6)
 	case "gptoss", "gpt-oss":
-		return max(s.SlidingWindow, 4096), max(s.SlidingPattern, 2)
+		return max(s.SlidingWindow, 4096), cmp.Or(s.SlidingPattern, 2)
 	default:
 		return s.SlidingWindow, s.SlidingPattern
 	}

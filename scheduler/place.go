@@ -13,6 +13,7 @@ func Place(s Snapshot, limits Limits) Plan {
 	p.hosts, p.shapes = newHosts(s, limits)
 	p.newGroups(s.Waiting)
 	p.markWanted()
+	p.keepPromises(s.Waiting)
 	for _, g := range p.groups {
 		p.reserve(g)
 	}
@@ -89,6 +90,20 @@ func (p *planner) present(g *group) bool {
 		j := h.find(f)
 		return j >= 0 && !h.leaving[j] || h.loads(f)
 	})
+}
+
+// keepPromises (rule 7) keeps a node for the task that room was made for, else an older one would take the room back. It
+// does not hold when the room turned out too small.
+func (p *planner) keepPromises(tasks []Task) {
+	for i, h := range p.hosts {
+		t := slices.IndexFunc(tasks, func(t Task) bool { return t.Key == h.RoomFor })
+		if h.RoomFor == "" || t < 0 {
+			continue
+		}
+		if g := p.of[t]; g.isCandidate(i) && !p.present(g) && h.loading == nil && h.clear(g.fits[i], h.idle).ok {
+			h.reserved = g
+		}
+	}
 }
 
 // reserve (rule 7) clears a node for a group that has waited beyond the bound and whose model is nowhere: the models in

@@ -24,6 +24,7 @@ type Node struct {
 	Slots         int      // concurrent generations per model (OLLAMA_NUM_PARALLEL); 0 means unknown and counts as 1
 	KVType        string   // OLLAMA_KV_CACHE_TYPE there: "f16", "q8_0", "q4_0"; empty means f16
 	Loading       *Claim   // the one load in flight; set from the decision on until Loaded shows the model, or the load failed; nil when none
+	RoomFor       string   // key of the task that the latest Unload here was for; it counts while that task waits and its model is nowhere
 	Simulated     bool
 	Avoid         map[string]time.Time // model digest → until when it is not to be tried here again (spilled, out of memory)
 }

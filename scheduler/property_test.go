@@ -1,0 +1,225 @@
+package scheduler
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+var pulled = []Model{small, middle, big, huge, model("qwen2.5:7b", qwen7b)}
+
+// drawNode is any node: any state, memory known or not, full or not, with figures that need not agree with each other.
+func drawNode(t *rapid.T, id string) Node {
+	draw := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, id+" "+name) }
+	n := Node{
+		ID: id, Name: id, LastSeen: noon,
+		State:         rapid.SampledFrom([]NodeState{NodeUp, NodeUp, NodeUp, NodeLost, NodeDraining, NodeDegraded}).Draw(t, id+" state"),
+		OllamaVersion: rapid.SampledFrom([]string{"0.17.4", "0.31.0", ""}).Draw(t, id+" version"),
+		Slots:         draw("slots", 0, 4),
+	}
+	kind := rapid.SampledFrom([]PoolKind{PoolHost, PoolDevice, PoolUnified}).Draw(t, id+" kind")
+	for i := range draw("pools", 0, 2) {
+		total := draw("total", 4, 96)
+		p := Pool{ID: fmt.Sprint("pool", i), Kind: kind, Total: known(float64(total)), Free: known(float64(draw("free", 0, total)))}
+		if draw("unknown", 0, 9) == 0 {
+			p.Free = Bytes{}
+		}
+		n.Pools = append(n.Pools, p)
+		n.Devices = append(n.Devices, Device{Pool: p.ID, Usable: kind != PoolHost})
+	}
+	for _, m := range pulled {
+		if draw(m.Name+" pulled", 0, 3) == 0 {
+			continue
+		}
+		if draw(m.Name+" shapeless", 0, 9) == 0 {
+			m.Shape = nil
+		}
+		n.Models = append(n.Models, m)
+	}
+	for _, i := range rapid.Permutation([]int{0, 1, 2, 3, 4}).Draw(t, id+" loaded")[:draw("count", 0, 2)] {
+		l := loadedAt(pulled[i], 4096*draw("context", 1, 2), 1, draw("busy", 0, 2), time.Duration(draw("since", 0, 600))*time.Second)
+		l.Leaving, l.Foreign = draw("leaving", 0, 9) == 0, draw("foreign", 0, 3) == 0
+		n.Loaded = append(n.Loaded, l)
+	}
+	if draw("promised", 0, 2) == 0 {
+		n.RoomFor = fmt.Sprint("t", draw("for", 0, 11))
+	}
+	if draw("loading", 0, 3) == 0 {
+		m := pulled[draw("loads", 0, 4)]
+		n.Loading = &Claim{Digest: m.Digest, Name: m.Name, Context: 8192, Need: giB}
+	}
+	return n
+}
+
+func drawSnapshot(t *rapid.T) Snapshot {
+	s := Snapshot{Now: noon}
+	for i := range rapid.IntRange(0, 4).Draw(t, "nodes") {
+		s.Nodes = append(s.Nodes, drawNode(t, fmt.Sprint("n", i)))
+	}
+	for i := range rapid.IntRange(0, 12).Draw(t, "tasks") {
+		m := rapid.SampledFrom(pulled).Draw(t, "model")
+		task := Task{Key: fmt.Sprint("t", i), Model: m.Name, Context: 4096 * rapid.IntRange(0, 2).Draw(t, "context")}
+		task.Ready = noon.Add(-time.Duration(rapid.IntRange(0, 600).Draw(t, "age")) * time.Second)
+		node := fmt.Sprint("n", rapid.IntRange(0, 4).Draw(t, "node"))
+		switch rapid.IntRange(0, 9).Draw(t, "special") {
+		case 0:
+			task.Pinned = node
+		case 1, 2:
+			task.Avoid = []string{node}
+		case 3:
+			task.Prefer = node
+		}
+		s.Waiting = append(s.Waiting, task)
+	}
+	slices.SortStableFunc(s.Waiting, func(a, b Task) int { return a.Ready.Compare(b.Ready) })
+	return s
+}
+
+func nodeOf(s Snapshot, id string) *Node {
+	for i := range s.Nodes {
+		if s.Nodes[i].ID == id {
+			return &s.Nodes[i]
+		}
+	}
+	return nil
+}
+
+func TestEveryTaskGetsOneDecisionWithAReason(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSnapshot(t)
+		seen := map[string]int{}
+		for _, d := range Place(s, Limits{}).Decisions {
+			if d.Why.Summary == "" || len(d.Why.Nodes) != len(s.Nodes) {
+				t.Fatalf("%s %s without a full reason: %s", d.Action, d.Task, d.Why)
+			}
+			if (d.Action == Wait) != (d.Why.Wait != "") {
+				t.Fatalf("%s %s says it waits for %q", d.Action, d.Task, d.Why.Wait)
+			}
+			if strings.Contains(d.Why.String(), "%!") {
+				t.Fatalf("broken text: %s", d.Why)
+			}
+			if d.Action != Load && d.Action != Unload {
+				seen[d.Task]++
+			}
+		}
+		for _, task := range s.Waiting {
+			if seen[task.Key] != 1 {
+				t.Fatalf("%s has %d decisions", task.Key, seen[task.Key])
+			}
+		}
+	})
+}
+
+// The check knows nothing of the ledger: what a load claims must be free as measured, and must fit the total beside what
+// Ollama itself says that it holds.
+func TestMemoryIsNeverOvercommitted(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSnapshot(t)
+		loads := map[string]int{}
+		for _, d := range Place(s, Limits{}).Decisions {
+			if d.Action != Load {
+				continue
+			}
+			n := nodeOf(s, d.Node)
+			if loads[d.Node]++; loads[d.Node] > 1 || n.Loading != nil || n.State != NodeUp {
+				t.Fatalf("a load on %s, which is %s, with %d others", d.Node, n.State, loads[d.Node]-1)
+			}
+			var free, total, held uint64
+			pools, _ := modelPools(n)
+			for _, p := range pools {
+				if !p.Free.Known || !p.Total.Known {
+					t.Fatalf("a load into memory that is not known")
+				}
+				free, total = free+p.Free.N, total+p.Total.N-Limits{}.reserve(p)
+			}
+			for _, l := range n.Loaded {
+				held += l.VRAMBytes
+				if l.Digest == d.Digest {
+					t.Fatalf("%s is loaded a second time on %s", d.Model, d.Node)
+				}
+			}
+			if d.Need == 0 || d.Need > free || n.OllamaVersion == "0.17.4" && d.Need+held > total {
+				t.Fatalf("%s claims %s of %s free, beside %s in %s", d.Model, gib(d.Need), gib(free), gib(held), gib(total))
+			}
+		}
+	})
+}
+
+func TestOnlyIdleModelsGoAndOnlyFreeSlotsAreTaken(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSnapshot(t)
+		pinned := map[string]bool{}
+		for _, task := range s.Waiting {
+			pinned[task.Key] = task.Pinned != ""
+		}
+		started, gone := map[[2]string]int{}, map[[2]string]bool{}
+		for _, d := range Place(s, Limits{}).Decisions {
+			if d.Action != Start && d.Action != Unload {
+				continue
+			}
+			n, at := nodeOf(s, d.Node), [2]string{d.Node, d.Digest}
+			j := slices.IndexFunc(n.Loaded, func(l Loaded) bool { return l.Digest == d.Digest })
+			if j < 0 || n.Loaded[j].Context != d.Context {
+				t.Fatalf("%s %s at %d tokens, which %s does not have loaded", d.Action, d.Model, d.Context, d.Node)
+			}
+			switch l := n.Loaded[j]; {
+			case d.Action == Unload && (l.Busy > 0 || l.Leaving || started[at] > 0 || gone[at]):
+				t.Fatalf("%s is unloaded from %s with %d running, %d just started", d.Model, d.Node, l.Busy, started[at])
+			case d.Action == Unload:
+				gone[at] = true
+			case pinned[d.Task]:
+			case l.Leaving || gone[at] || l.Busy+started[at] >= max(n.Slots, 1):
+				t.Fatalf("%s starts on %s beyond its slots: %d busy, %d started", d.Task, d.Node, l.Busy, started[at])
+			}
+			if d.Action == Start {
+				started[at]++
+			}
+		}
+	})
+}
+
+func TestTheOrderOfNodesDoesNotMatter(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSnapshot(t)
+		first := Place(s, Limits{})
+		if diff := cmp.Diff(first, Place(s, Limits{})); diff != "" {
+			t.Fatalf("the same snapshot gave another plan:\n%s", diff)
+		}
+		s.Nodes = rapid.Permutation(s.Nodes).Draw(t, "order")
+		if diff := cmp.Diff(first, Place(s, Limits{})); diff != "" {
+			t.Fatalf("the order of nodes gave another plan:\n%s", diff)
+		}
+	})
+}
+
+func TestMoreFreeMemoryNeverMakesImpossible(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSnapshot(t)
+		before := impossible(Place(s, Limits{}))
+		for i := range s.Nodes {
+			for p := range s.Nodes[i].Pools {
+				pool := &s.Nodes[i].Pools[p]
+				if pool.Free.Known {
+					pool.Free.N += (pool.Total.N - pool.Free.N) / 2
+				}
+			}
+		}
+		if after := impossible(Place(s, Limits{})); !slices.Equal(before, after) {
+			t.Fatalf("impossible before %v, with more free memory %v", before, after)
+		}
+	})
+}
+
+func impossible(plan Plan) (keys []string) {
+	for _, d := range plan.Decisions {
+		if d.Action == Impossible {
+			keys = append(keys, d.Task)
+		}
+	}
+	return keys
+}
