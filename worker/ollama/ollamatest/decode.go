@@ -2,6 +2,7 @@ package ollamatest
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -49,7 +50,7 @@ func (s *Server) answer(ctx context.Context, out *lines, g *generation, r *runne
 	}
 	o, err := g.compose(opts, fault, r.context-prompt)
 	if err != nil {
-		return "", err
+		return "", s.harm(ctx, g, err)
 	}
 	prefill := time.Now()
 	fresh := max(prompt-cached/tokenRunes, 1)
@@ -190,10 +191,27 @@ func (g *generation) content(req answer.Request) (string, error) {
 		return "", refuse(http.StatusInternalServerError, `invalid format: %q; expected "json" or a valid JSON Schema object`, schema)
 	}
 	value, err := answer.Value(req, schema)
-	if err != nil {
-		return "", refuse(http.StatusInternalServerError, "invalid JSON schema in format")
+	return string(value), err
+}
+
+// harm does to the server what the schema would do to a real one; 0.30 and newer refuse all of them.
+func (s *Server) harm(ctx context.Context, g *generation, err error) error {
+	var r *answer.Refusal
+	if !errors.As(err, &r) {
+		return err
 	}
-	return string(value), nil
+	switch {
+	case s.cfg.modern() || r.Harm == answer.Refuses:
+		return refuse(http.StatusInternalServerError, "invalid JSON schema in format")
+	case r.Harm == answer.Hangs:
+		<-ctx.Done()
+		return ctx.Err()
+	case r.Harm == answer.KillsRunner:
+		s.sched.crash(g.model.Name)
+		return errRunnerDied
+	}
+	s.sched.crash("")
+	panic(http.ErrAbortHandler) // the daemon is gone, and with it the connection
 }
 
 func (s *Server) promptRate(m Model) float64 { return orDefault(m.PromptRate, s.cfg.PromptRate) }

@@ -146,6 +146,9 @@ func refuse(status int, format string, args ...any) error {
 	return &statusError{status, fmt.Sprintf(format, args...)}
 }
 
+// errRunnerDied has Ollama's own text (llm/server.go).
+var errRunnerDied = refuse(http.StatusInternalServerError, "model runner has unexpectedly stopped, this may be due to resource limitations or an internal error, check ollama server logs for details")
+
 // errBroken ends an answer with status 200 and without a last line.
 var errBroken = errors.New("stream broken on purpose")
 
@@ -269,7 +272,7 @@ func (s *Server) strike(ctx context.Context, g *generation, fault Fault) error {
 			victim = "" // a run-time out-of-memory expires all models from 0.30 on
 		}
 		s.sched.crash(victim)
-		return refuse(http.StatusInternalServerError, "model runner has unexpectedly stopped, this may be due to resource limitations or an internal error, check ollama server logs for details")
+		return errRunnerDied
 	case Hang:
 		<-ctx.Done()
 		return ctx.Err()

@@ -47,16 +47,16 @@ func normalise(name string) string {
 }
 
 // Value returns JSON that is valid against the schema, as far as the schema uses what Ollama's grammars enforce. Keys
-// come as from a grammar: required ones in the order of the schema, then the optional ones. It fails on schemas that
-// Ollama refuses.
+// come as from a grammar: required ones in the order of the schema, then the optional ones. On schemas that Ollama does
+// not survive it fails with a *Refusal.
 func Value(req Request, schemaText []byte) ([]byte, error) {
-	if err := refused(schemaText); err != nil {
-		return nil, err
+	if r := refused(schemaText); r != nil {
+		return nil, r
 	}
 	b := &builder{source: read(req), root: schemaText}
 	var out bytes.Buffer
 	if err := b.build(&out, schemaText, place{}); err != nil {
-		return nil, err
+		return nil, &Refusal{Harm: Refuses, Reason: err.Error()}
 	}
 	return out.Bytes(), nil
 }
@@ -257,9 +257,10 @@ func (b *builder) length(s *schema, at place, least, most int) int {
 	switch {
 	case len(s.Prefix) > 0:
 		n = len(s.Prefix)
-	case len(s.Items) == 0 && s.Contains == nil, at.depth >= maxDepth, hasAny(at.name, "issues", "problems", "errors", "questions"), hasAny(at.name, "writes", "reads"):
+	case len(s.Items) == 0 && s.Contains == nil, at.depth >= maxDepth, hasAny(at.name, "writes", "reads", "questions"):
 		n = least
-		if b.req.Reject && at.step == nil {
+	case hasAny(at.name, "issues", "problems", "errors"):
+		if n = least; b.req.Reject {
 			n = 1
 		}
 	case hasAny(at.name, "evidence", "quotes", "quote", "done_when"):
