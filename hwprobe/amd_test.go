@@ -105,6 +105,18 @@ func TestUnlistedAPUIsToldByKFD(t *testing.T) {
 	}
 }
 
+// A card's bank in KFD is its VRAM, which may happen to be as large as its GTT limit.
+func TestCardWithAsMuchVRAMAsGTTIsNoAPU(t *testing.T) {
+	const device, node = "sys/class/drm/card0/device/", "sys/class/kfd/kfd/topology/nodes/1/"
+	root := tree(t, "amd-sysfs-rx6900xt-16g.txtar", device+"mem_info_gtt_total", "17163091968\n",
+		node+"properties", "location_id 3072\ndomain 0\n", node+"mem_banks/0/properties", "heap_type 1\nsize_in_bytes 17163091968\n")
+	r := probeTree(t, root, bigHost("amd64"))
+	if r.Devices[0].Integrated != Known(false) {
+		t.Errorf("device %+v, want a card", r.Devices[0])
+	}
+	checkPool(t, r, r.Devices[0].Pool, "17163091968", "16494817280")
+}
+
 func TestCardsPairByAddressAndAreOrdered(t *testing.T) {
 	root := tree(t, "amd-sysfs-rx6900xt-16g.txtar")
 	for name, file := range tree(t, "nvidia-sysfs-rtx4080-drm-only.txtar").(fstest.MapFS) {

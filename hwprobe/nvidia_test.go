@@ -154,13 +154,33 @@ func TestUnifiedDevicesDrawOnTheHostPoolOnly(t *testing.T) {
 		"a carve-out that looks like VRAM":  {"GPU-1, NVIDIA N1X, 0000000F:01:00.0, 8128 MiB, 7929 MiB, ATS", true},
 		"HMM is software on ordinary cards": {"GPU-1, NVIDIA L40S, 00000000:01:00.0, 46068 MiB, 45460 MiB, HMM", false},
 		"an error is not shared memory":     {"GPU-1, NVIDIA L40S, 00000000:01:00.0, [Unknown Error], [Unknown Error], [N/A]", false},
-		"nor is a card that says nothing":   {"[N/A], [Unknown Error], 00000000:01:00.0, [N/A], [N/A], [N/A]", false},
+		"nor is a card that says nothing":   {"GPU-1, [Unknown Error], 00000000:01:00.0, [N/A], [N/A], [N/A]", false},
 	} {
 		r := probeSMI(t, fstest.MapFS{}, Output{Stdout: []byte(header + c.row + "\n")})
 		hostOnly := len(r.Pools) == 1 && r.Pools[0].Kind == PoolUnified && r.Devices[0].Pool == HostPool
 		if hostOnly != c.unified || r.Devices[0].Integrated != Known(c.unified) {
 			t.Errorf("%s: device %+v on pools %+v", name, r.Devices[0], r.Pools)
 		}
+	}
+}
+
+func TestMemoryCellsAreNumbersOrUnknown(t *testing.T) {
+	for _, c := range []struct{ header, total, free, wantTotal, wantFree string }{
+		{"memory.total [MiB], memory.free [MiB]", "8192 MiB", "7191 MiB", "8589934592", "7540310016"},
+		{"memory.total [MiB], memory.free [MiB]", "8192", "7191", "8589934592", "7540310016"}, // --format=nounits
+		{"memory.total, memory.free", "8192", "0", "8589934592", "0"},                         // a full card has a known zero
+		{"memory.free [MiB], memory.total [MiB]", "7191 MiB", "8192 MiB", "8589934592", "7540310016"},
+		{"memory.total [GiB], memory.free [MiB]", "8", "1", "?", "?"},
+		{"memory.total [MiB], memory.free [MiB]", "8 GiB", "1 MiB", "?", "?"},
+		{"memory.total [MiB], memory.free [MiB]", "0 MiB", "0 MiB", "?", "?"},
+		{"memory.total [MiB], memory.free [MiB]", "8192 MiB", "9000 MiB", "?", "?"},
+		{"memory.total [MiB], memory.free [MiB]", "17592186044416 MiB", "1 MiB", "?", "?"}, // 2^64 bytes
+		{"memory.total [MiB], memory.free [MiB]", "-1 MiB", "ERR!", "?", "?"},
+		{"memory.total [MiB], memory.free [MiB]", "8192 MiB", "[GPU requires reset]", "8589934592", "?"},
+	} {
+		r := probeSMI(t, fstest.MapFS{}, Output{Stdout: []byte("uuid, " + c.header + "\nGPU-1, " + c.total + ", " + c.free + "\n")})
+		t.Log(c.total, c.free)
+		checkPool(t, r, "gpu:GPU-1", c.wantTotal, c.wantFree)
 	}
 }
 

@@ -74,8 +74,8 @@ var vendors = []func(context.Context, machine) findings{
 }
 
 // Probe reads the machine once. It never fails: what could not be read is unknown and has a warning. It returns within
-// Options.Timeout and about a second, and sooner when ctx ends. It is cheap enough to be called every few seconds and safe to be called
-// concurrently with the same Options.
+// Options.Timeout and about a second, and sooner when ctx ends. It is cheap enough to be called every few seconds and
+// safe to be called concurrently with the same Options.
 func Probe(ctx context.Context, options Options) Report {
 	options = options.withDefaults()
 	ctx, cancel := context.WithTimeout(ctx, options.Timeout)
