@@ -52,9 +52,9 @@ func Evaluate(ctx context.Context, o Ollama, r EvaluateRequest) Evaluation {
 func checkPrompt(r EvaluateRequest, criterion string) string {
 	parts := []string{checkRole, neutralised(r.Context)}
 	for i, s := range r.Sources {
-		parts = append(parts, fmt.Sprintf("Source %d, which the text was made from:\n%s", i+1, neutralise(s)))
+		parts = append(parts, fmt.Sprintf("## Source %d, which the subject was made from\n%s", i+1, neutralise(s)))
 	}
-	parts = append(parts, "The text to check:\n"+neutralise(r.Subject), "The criterion: "+criterion, checkFields)
+	parts = append(parts, "## Subject\n"+neutralise(r.Subject), "## Criterion\n"+criterion, checkFields)
 	return sections(parts...)
 }
 

@@ -16,15 +16,24 @@ func Generate(ctx context.Context, o Ollama, r GenerateRequest) Outcome {
 	}
 	t := turnRequest{common: r.Common, images: r.Images, onText: r.OnText}
 	if len(r.Schema) == 0 {
-		t.prompt = sections(neutralised(r.Context), instruction)
+		t.prompt = sections(neutralised(r.Context), instruction, feedback(r.Feedback))
 		return generateText(ctx, o, t)
 	}
 	s, err := compileSchema(r.Schema)
 	if err != nil {
 		return Outcome{Kind: BadSchema, Message: err.Error()}
 	}
-	t.prompt = sections(neutralised(r.Context), schemaNote(s.tree.encode()), instruction)
+	t.prompt = sections(neutralised(r.Context), schemaNote(s.tree.encode()), instruction, feedback(r.Feedback))
 	return generateValue(ctx, o, t, s)
+}
+
+// feedback words why an earlier answer was sent back. The answer itself is not shown: a model that sees its own error
+// repeats it.
+func feedback(reasons []string) string {
+	if len(reasons) == 0 {
+		return ""
+	}
+	return generateFeedback + "\n- " + neutralise(strings.Join(reasons, "\n- "))
 }
 
 func generateText(ctx context.Context, o Ollama, r turnRequest) Outcome {

@@ -58,7 +58,7 @@ func planPrompt(r PlanRequest, goal string, most int) string {
 	if len(r.Findings) > 0 {
 		findings = planFindings + "\n- " + strings.Join(r.Findings, "\n- ")
 	}
-	return sections(planRole, models, neutralised(r.Context), fmt.Sprintf("At most %d steps. The task:\n%s", most, goal), findings)
+	return sections(planRole, models, neutralised(r.Context), fmt.Sprintf("At most %d steps.", most), findings, "## Goal\n"+goal)
 }
 
 // planSchema allows one step more than the plan may have, so that a plan that is too long shows instead of being cut.

@@ -55,7 +55,9 @@ type GenerateRequest struct {
 	Item   *string         // the text that {{item}} stands for; nil: the prompt may not use it. Braces inside are left alone
 	Images [][]byte        // for models that see
 	Schema json.RawMessage // JSON Schema; nil asks for free text
-	OnText func(string)    // told each piece of text as it comes; may be nil
+	// Feedback is why an earlier answer was sent back, each reason checked by code; nil on a first try.
+	Feedback []string
+	OnText   func(string) // told each piece of text as it comes; may be nil
 }
 
 // PlanRequest asks for the steps towards a goal.
@@ -139,8 +141,8 @@ type Verdict string
 
 // The verdicts.
 const (
-	Passed     Verdict = "passed"      // every criterion is met, each with a quote that is really there
-	SentBack   Verdict = "sent_back"   // a criterion is not met, with a quote that is really there; or the subject is empty
+	Passed     Verdict = "passed"      // every criterion is met; Rule says whether each has a quote that is really there
+	SentBack   Verdict = "sent_back"   // a criterion is not met, or the subject is empty
 	NeedsHuman Verdict = "needs_human" // the answers do not carry a conclusion
 )
 
@@ -158,7 +160,7 @@ type Evaluation struct {
 type CriterionAnswer struct {
 	Criterion string
 	Said      string // what the model said: met, not_met, cannot_tell
-	Counted   string // what it counts as: without a quote that is there it is cannot_tell
+	Counted   string // what it counts as: cannot_tell when all its quotes are nowhere
 	Reason    string // opinion
 	Against   string // opinion: the best argument against it
 	Quotes    []Quote

@@ -11,30 +11,36 @@ const (
 	RuleNotMet         = "not_met"         // a criterion is not met: sent_back
 	RuleCannotTell     = "cannot_tell"     // an answer has no ground to stand on: needs_human
 	RuleControlStrings = "control_strings" // the subject carries strings that forge turns: never passed by a model alone
-	RuleAllMet         = "all_met"         // passed
+	RuleMetUnquoted    = "met_unquoted"    // all criteria are met, but one of them by the model's word alone: passed, and said so
+	RuleAllMet         = "all_met"         // all criteria are met, each with a quote that is there: passed
 )
 
-// counted says what an answer counts as. Models wave things through and make evidence up, so met needs a quote that is
-// there. not_met needs one, too, if it quotes at all; one without any quote stands, for what is missing cannot be quoted.
+// counted says what an answer counts as. Models make evidence up, so an answer whose quotes are all nowhere counts as
+// cannot_tell. One without any quote stands, because what is absent cannot be quoted.
 func counted(a CriterionAnswer) string {
-	verified := slices.ContainsFunc(a.Quotes, func(q Quote) bool { return q.Verified })
-	switch {
-	case verified, a.Said == NotMet && len(a.Quotes) == 0:
+	if len(a.Quotes) == 0 || isGrounded(a) {
 		return a.Said
-	default:
-		return CannotTell
 	}
+	return CannotTell
+}
+
+func isGrounded(a CriterionAnswer) bool {
+	return slices.ContainsFunc(a.Quotes, func(q Quote) bool { return q.Verified })
 }
 
 // conclude computes the verdict and sorts what was said into facts and opinions.
 func conclude(e *Evaluation, marked bool) {
-	var notMet, open []string
+	var notMet, open, unquoted []string
 	for _, a := range e.Answers {
 		switch a.Counted {
 		case NotMet:
 			notMet = append(notMet, fmt.Sprintf("not met: %s", a.Criterion))
 		case CannotTell:
-			open = append(open, fmt.Sprintf("%s, so it cannot be told: %s", whyOpen(a), a.Criterion))
+			open = append(open, fmt.Sprintf("%s: %s", whyOpen(a), a.Criterion))
+		default:
+			if !isGrounded(a) {
+				unquoted = append(unquoted, fmt.Sprintf("met by the model's word alone, without a quote: %s", a.Criterion))
+			}
 		}
 		sortEvidence(e, a)
 	}
@@ -46,20 +52,18 @@ func conclude(e *Evaluation, marked bool) {
 		e.Verdict, e.Rule, e.Reasons = NeedsHuman, RuleCannotTell, open
 	case marked:
 		e.Verdict, e.Rule, e.Reasons = NeedsHuman, RuleControlStrings, []string{"the subject holds control strings of chat templates"}
+	case unquoted != nil:
+		e.Verdict, e.Rule, e.Reasons = Passed, RuleMetUnquoted, unquoted
 	default:
 		e.Verdict, e.Rule, e.Reasons = Passed, RuleAllMet, nil
 	}
 }
 
 func whyOpen(a CriterionAnswer) string {
-	switch {
-	case a.Said == CannotTell:
+	if a.Said == CannotTell {
 		return "the model cannot tell"
-	case len(a.Quotes) == 0:
-		return fmt.Sprintf("the model said %s without a quote", a.Said)
-	default:
-		return fmt.Sprintf("the model said %s with quotes that are nowhere", a.Said)
 	}
+	return fmt.Sprintf("the model said %s with quotes that are nowhere", a.Said)
 }
 
 func sortEvidence(e *Evaluation, a CriterionAnswer) {

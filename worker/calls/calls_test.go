@@ -1,0 +1,404 @@
+package calls
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/loopkeeper/loopkeeper/worker/ollama"
+	"github.com/loopkeeper/loopkeeper/worker/ollama/ollamatest"
+)
+
+const itemSchema = `{"type":"object","properties":{"summary":{"type":"string","minLength":1,"maxLength":200},"points":{"type":"array","items":{"type":"string"},"maxItems":3}},"required":["summary","points"]}`
+
+const document = "The pump ran for twelve hours. It failed at night because a seal was worn. The seal was replaced in the morning."
+
+func server(t *testing.T, cfg ollamatest.Config) (*ollamatest.Server, *ollama.Client) {
+	t.Helper()
+	s := ollamatest.New(cfg)
+	c, err := ollama.New(ollama.Options{BaseURL: s.Start(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return s, c
+}
+
+func common() Common { return Common{Model: "qwen3:8b", Options: Options{NumCtx: 4096, Seed: 7}} }
+
+func TestGenerateValue(t *testing.T) {
+	s, c := server(t, ollamatest.Config{})
+	item := document
+	var tokens []int
+	r := GenerateRequest{Common: common(), Prompt: "Summarise {{item}}", Item: &item, Schema: json.RawMessage(itemSchema)}
+	r.Progress = func(n int) { tokens = append(tokens, n) }
+	out := Generate(t.Context(), c, r)
+	if out.Kind != OK {
+		t.Fatalf("%s: %s %v", out.Kind, out.Message, out.Reasons)
+	}
+	v, err := parseNode(out.Value, false)
+	if err != nil || mustCompile(t, itemSchema).validate(v) != nil {
+		t.Errorf("value %s: %v", out.Value, err)
+	}
+	if len(tokens) == 0 || !slices.IsSorted(tokens) || tokens[0] != 1 {
+		t.Errorf("progress %v", tokens)
+	}
+	report := out.Report()
+	m, err := c.Resolve(t.Context(), "qwen3:8b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Digest != m.Digest || report.Endpoint != "/api/generate" || report.Think != ollama.ThinkOff || report.DoneReason != "stop" ||
+		report.Counts.PromptTokens == 0 || report.Counts.OutputTokens == 0 || report.Counts.EvalDuration == 0 {
+		t.Errorf("report %+v", report)
+	}
+	call := s.Calls()[0]
+	want := map[string]any{"num_ctx": 4096.0, "num_predict": 4096.0, "seed": 7.0, "temperature": 0.0, "repeat_penalty": 1.0}
+	for key, v := range want {
+		if call.Options[key] != v {
+			t.Errorf("option %s is %v, want %v", key, call.Options[key], v)
+		}
+	}
+	if call.Prompt != out.Turns[0].Prompt || call.Format != string(out.Turns[0].Format) || !strings.Contains(call.Prompt, document) {
+		t.Errorf("the turn does not show what was sent: %+v", call)
+	}
+}
+
+// recorder keeps the bodies of what is sent.
+type recorder struct{ bodies []map[string]any }
+
+func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method == http.MethodPost {
+		body := map[string]any{}
+		copied, err := req.GetBody()
+		if err != nil {
+			return nil, err
+		}
+		if err := json.NewDecoder(copied).Decode(&body); err != nil {
+			return nil, err
+		}
+		r.bodies = append(r.bodies, body)
+	}
+	return http.DefaultTransport.RoundTrip(req)
+}
+
+// Without these Ollama cuts the prompt silently, shifts the window, or runs to ten times the context.
+func TestEveryCallRefusesToBeCut(t *testing.T) {
+	s := ollamatest.New(ollamatest.Config{})
+	seen := &recorder{}
+	c, err := ollama.New(ollama.Options{BaseURL: s.Start(t), Transport: seen})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	Generate(t.Context(), c, GenerateRequest{Common: common(), Prompt: "Say something."})
+	Generate(t.Context(), c, GenerateRequest{Common: common(), Prompt: "Say something.", Schema: json.RawMessage(itemSchema)})
+	Plan(t.Context(), c, PlanRequest{Common: common(), Goal: "Write a report."})
+	Evaluate(t.Context(), c, EvaluateRequest{Common: common(), Criteria: []string{"It is a report."}, Subject: document})
+	Embed(t.Context(), c, EmbedRequest{Model: "nomic-embed-text", Texts: []string{"a"}, NumCtx: 512})
+	if len(seen.bodies) != 5 {
+		t.Fatalf("%d requests, want 5", len(seen.bodies))
+	}
+	for i, b := range seen.bodies {
+		embeds := i == 4
+		if b["truncate"] != false || (!embeds && b["shift"] != false) || b["keep_alive"] != -1.0 {
+			t.Errorf("request %d: truncate %v, shift %v, keep_alive %v", i, b["truncate"], b["shift"], b["keep_alive"])
+		}
+		options := b["options"].(map[string]any)
+		if options["num_ctx"] == nil || (!embeds && options["num_predict"] == nil) {
+			t.Errorf("request %d: options %v", i, options)
+		}
+	}
+}
+
+func TestGenerateText(t *testing.T) {
+	_, c := server(t, ollamatest.Config{})
+	var text strings.Builder
+	out := Generate(t.Context(), c, GenerateRequest{Common: common(), Prompt: "Summarise: " + document, OnText: func(s string) { text.WriteString(s) }})
+	if out.Kind != OK || out.Text == "" || out.Value != nil || text.String() != out.Turns[0].Raw || out.Report().Endpoint != "/api/chat" {
+		t.Errorf("%+v", out)
+	}
+	if out.Turns[0].Thinking == "" || strings.Contains(out.Text, out.Turns[0].Thinking) {
+		t.Errorf("thoughts %q in text %q", out.Turns[0].Thinking, out.Text)
+	}
+}
+
+// Each fault of a real server ends in the kind that says what helps.
+func TestFaultsBecomeKinds(t *testing.T) {
+	for _, c := range []struct {
+		fault  ollamatest.FaultKind
+		kind   Kind
+		advice Advice
+	}{
+		{ollamatest.EmptyTurn, EmptyTurn, Changed},
+		{ollamatest.ThinkingOnly, EmptyTurn, Changed},
+		{ollamatest.TextForValue, TextInsteadOfStructure, Changed},
+		{ollamatest.SchemaViolation, SchemaViolation, Changed},
+		{ollamatest.Truncated, Truncated, Changed},
+		{ollamatest.StreamBroken, StreamBroken, Changed},
+		{ollamatest.ConnectionReset, StreamBroken, Changed},
+		{ollamatest.HTTP500, ServerError, OtherNode},
+		{ollamatest.HTTP503, Busy, OtherNode},
+	} {
+		t.Run(string(c.fault), func(t *testing.T) {
+			_, client := server(t, ollamatest.Config{Faults: []ollamatest.Fault{{Kind: c.fault, Probability: 1}}})
+			out := Generate(t.Context(), client, GenerateRequest{Common: common(), Prompt: document, Schema: json.RawMessage(itemSchema)})
+			if out.Kind != c.kind || out.Kind.Advice() != c.advice || out.Value != nil || out.Message == "" {
+				t.Errorf("%s (%s) %q value %s, want %s (%s)", out.Kind, out.Kind.Advice(), out.Message, out.Value, c.kind, c.advice)
+			}
+			if len(out.Turns) != 1 || out.Turns[0].Prompt == "" {
+				t.Errorf("the failed turn was not kept: %+v", out.Turns)
+			}
+		})
+	}
+}
+
+func TestRequestsThatCannotSucceed(t *testing.T) {
+	s, c := server(t, ollamatest.Config{})
+	with := func(change func(*GenerateRequest)) Outcome {
+		r := GenerateRequest{Common: common(), Prompt: document}
+		change(&r)
+		return Generate(t.Context(), c, r)
+	}
+	for name, out := range map[string]struct {
+		got  Outcome
+		kind Kind
+		word string
+	}{
+		"unknown model":                      {with(func(r *GenerateRequest) { r.Model = "none:1b" }), ModelMissing, "none:1b"},
+		"another digest":                     {with(func(r *GenerateRequest) { r.Digest = "abc" }), ModelMissing, "digest"},
+		"too long":                           {with(func(r *GenerateRequest) { r.Prompt = strings.Repeat("word ", 20000) }), InputTooLong, "context"},
+		"unknown placeholder":                {with(func(r *GenerateRequest) { r.Prompt = "{{file}}" }), BadRequest, "{{file}}"},
+		"empty prompt":                       {with(func(r *GenerateRequest) { r.Prompt = " " }), BadRequest, "empty"},
+		"bad schema":                         {with(func(r *GenerateRequest) { r.Schema = json.RawMessage(`{"type":"strin"}`) }), BadSchema, "/type"},
+		"a level for a model without levels": {with(func(r *GenerateRequest) { r.Options.Think = ollama.ThinkHigh }), BadRequest, "think"},
+		"an embedding model":                 {with(func(r *GenerateRequest) { r.Model = "nomic-embed-text" }), BadRequest, "support"},
+	} {
+		if out.got.Kind != out.kind || !strings.Contains(out.got.Message, out.word) || (out.kind != ModelMissing && out.got.Kind.Advice() != Never) {
+			t.Errorf("%s: %s %q (%s), want %s about %q", name, out.got.Kind, out.got.Message, out.got.Kind.Advice(), out.kind, out.word)
+		}
+	}
+	for _, call := range s.Calls() {
+		if strings.Contains(call.Format, "strin\"") {
+			t.Error("a bad schema was sent")
+		}
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	c, err := ollama.New(ollama.Options{BaseURL: "http://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := Generate(t.Context(), c, GenerateRequest{Common: common(), Prompt: "x"}); out.Kind != OllamaUnreachable || out.Kind.Advice() != OtherNode {
+		t.Errorf("%s %q", out.Kind, out.Message)
+	}
+}
+
+// A retry at the same seed and temperature would give the same bytes.
+func TestAttemptsVary(t *testing.T) {
+	temperature := func(s ollama.Sampling) float64 { return *s.Temperature }
+	first, second, third, tenth := sampling(Options{Seed: 5}, 1, true), sampling(Options{Seed: 5}, 2, true), sampling(Options{Seed: 5}, 3, true), sampling(Options{Seed: 5}, 10, true)
+	if temperature(first) != 0 || temperature(second) != 0.3 || temperature(third) != 0.6 || temperature(tenth) != 0.6 {
+		t.Errorf("temperatures %v %v %v %v", temperature(first), temperature(second), temperature(third), temperature(tenth))
+	}
+	seeds := []int64{first.Seed, second.Seed, third.Seed, tenth.Seed}
+	slices.Sort(seeds)
+	if len(slices.Compact(seeds)) != 4 || first.Seed != 5 {
+		t.Errorf("seeds %v", seeds)
+	}
+	hot := 0.9
+	if s := sampling(Options{Temperature: &hot}, 2, true); temperature(s) != 0.9 {
+		t.Errorf("a temperature that was asked for became %v", temperature(s))
+	}
+	if s := sampling(Options{}, 2, false); s.Temperature != nil || s.Seed == 0 || s.RepeatPenalty != nil {
+		t.Errorf("free text takes the model's own settings, got %+v", s)
+	}
+	if s := sampling(Options{Seed: -1}, 1, true); s.Seed < 0 {
+		t.Errorf("seed %d would mean random", s.Seed)
+	}
+}
+
+// piped runs a test under fake time against a server that hangs or crawls.
+func piped(t *testing.T, cfg ollamatest.Config) *ollama.Client {
+	t.Helper()
+	base, web := ollamatest.New(cfg).StartPipe(t)
+	c, err := ollama.New(ollama.Options{BaseURL: base, Transport: web.Transport})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestSilenceIsAStall(t *testing.T) {
+	hang := ollamatest.Config{Faults: []ollamatest.Fault{{Kind: ollamatest.Hang, Probability: 1}}}
+	for name, c := range map[string]struct {
+		cfg    ollamatest.Config
+		limits Limits
+		kind   Kind
+		after  time.Duration
+	}{
+		"no first token":                    {hang, Limits{}, Stalled, defaultFirstToken},
+		"no first token, a limit of ours":   {hang, Limits{FirstToken: time.Minute}, Stalled, time.Minute},
+		"no next token":                     {ollamatest.Config{DecodeRate: 0.01}, Limits{NextToken: time.Minute, FirstToken: time.Hour}, Stalled, 100*time.Second + time.Minute},
+		"slow is not silent":                {ollamatest.Config{DecodeRate: 0.1}, Limits{}, OK, 0},
+		"no limit, but the call's deadline": {hang, Limits{FirstToken: -1}, Deadline, 24 * time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client := piped(t, c.cfg)
+				ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+				defer cancel()
+				r := GenerateRequest{Common: common(), Prompt: document}
+				r.Limits = c.limits
+				start := time.Now()
+				out := Generate(ctx, client, r)
+				if out.Kind != c.kind {
+					t.Fatalf("%s %q after %s, want %s", out.Kind, out.Message, time.Since(start), c.kind)
+				}
+				if took := time.Since(start); c.after != 0 && took != c.after {
+					t.Errorf("after %s, want %s", took, c.after)
+				}
+			})
+		})
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := piped(t, ollamatest.Config{Faults: []ollamatest.Fault{{Kind: ollamatest.Hang, Probability: 1}}})
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(errors.New("the run was cancelled")) })
+		if out := Generate(ctx, client, GenerateRequest{Common: common(), Prompt: document}); out.Kind != Cancelled || out.Kind.Advice() != Never {
+			t.Errorf("%s %q", out.Kind, out.Message)
+		}
+	})
+}
+
+func TestPlan(t *testing.T) {
+	_, c := server(t, ollamatest.Config{})
+	out := Plan(t.Context(), c, PlanRequest{Common: common(), Goal: "Write release notes from the commits.", Models: []string{"qwen3:8b"}})
+	if out.Kind != OK || len(out.Steps) < 2 || len(out.Order) != len(out.Steps) {
+		t.Fatalf("%s %v: %d steps, order %v, raw %s", out.Kind, out.Reasons, len(out.Steps), out.Order, out.Turns[0].Raw)
+	}
+	if _, reasons := CheckPlan(out.Steps, defaultMaxSteps); reasons != nil {
+		t.Error(reasons)
+	}
+}
+
+// scripted answers every turn with the next text.
+type scripted struct {
+	Ollama
+	family  string
+	answers []string
+	sent    []ollama.Request
+	chats   int
+}
+
+func (s *scripted) Resolve(context.Context, string) (ollama.Model, error) {
+	return ollama.Model{Digest: "d", Family: s.family}, nil
+}
+
+func (s *scripted) Generate(_ context.Context, r ollama.Request, _ func(ollama.Chunk)) (ollama.Reply, error) {
+	s.sent = append(s.sent, r)
+	answer := s.answers[0]
+	s.answers = s.answers[1:]
+	return ollama.Reply{Text: answer, DoneReason: doneStop, Counts: ollama.Counts{PromptTokens: 10, OutputTokens: 3}}, nil
+}
+
+func (s *scripted) Chat(ctx context.Context, r ollama.Request, f func(ollama.Chunk)) (ollama.Reply, error) {
+	s.chats++
+	return s.Generate(ctx, r, f)
+}
+
+func TestPlanThatDoesNotHold(t *testing.T) {
+	step := func(id, after string) string {
+		return `{"id":"` + id + `","goal":"g","depends_on":[` + after + `],"model":"","writes":[],"external":false}`
+	}
+	for name, c := range map[string]struct {
+		steps string
+		kind  Kind
+		rule  string
+	}{
+		"a circle":               {step("a", `"b"`) + "," + step("b", `"a"`), PlanInvalid, RuleCycle},
+		"unknown":                {step("a", `"zz"`), PlanInvalid, RuleUnknownDependency},
+		"duplicate":              {step("a", "") + "," + step("a", ""), PlanInvalid, RuleDuplicateID},
+		"too many, but not cut":  {step("a", "") + "," + step("b", "") + "," + step("c", ""), PlanInvalid, RuleTooManySteps},
+		"a model nobody offered": {strings.Replace(step("a", ""), `"model":""`, `"model":"gpt-9"`, 1), SchemaViolation, "/steps/0/model"},
+		"no step":                {"", SchemaViolation, "/steps"},
+	} {
+		out := Plan(t.Context(), &scripted{answers: []string{`{"steps":[` + c.steps + `]}`}}, PlanRequest{Common: common(), Goal: "x", MaxSteps: 2})
+		if out.Kind != c.kind || len(out.Reasons) == 0 || !strings.Contains(out.Reasons[0], c.rule) || out.Steps != nil || out.Value != nil {
+			t.Errorf("%s: %s %q, want %s about %s", name, out.Kind, out.Reasons, c.kind, c.rule)
+		}
+	}
+}
+
+func TestEvaluate(t *testing.T) {
+	said := func(result, quote string) string {
+		return `{"a_quotes":["` + quote + `"],"b_against":"","c_reason":"so it seems","d_result":"` + result + `"}`
+	}
+	o := &scripted{answers: []string{said(Met, "twelve hours"), said(NotMet, "a seal was worn")}}
+	out := Evaluate(t.Context(), o, EvaluateRequest{Common: common(), Criteria: []string{"says how long", "no defect"}, Subject: document})
+	if out.Kind != OK || out.Verdict != SentBack || len(out.Turns) != 2 || len(out.Facts) != 2 || out.Report().Counts.PromptTokens != 20 {
+		t.Errorf("%+v", out)
+	}
+	if slices.ContainsFunc(out.Reasons, func(r string) bool { return strings.Contains(r, "so it seems") }) {
+		t.Errorf("a model's opinion among the reasons of code: %q", out.Reasons)
+	}
+	o = &scripted{answers: []string{said(Met, "fourteen hours")}}
+	if out := Evaluate(t.Context(), o, EvaluateRequest{Common: common(), Criteria: []string{"c"}, Subject: document}); out.Verdict != NeedsHuman || len(out.Facts) != 0 || out.Answers[0].Quotes[0].Verified {
+		t.Errorf("an invented quote carried a verdict: %+v", out)
+	}
+	o = &scripted{}
+	if out := Evaluate(t.Context(), o, EvaluateRequest{Common: common(), Criteria: []string{"c"}, Subject: " \n"}); out.Verdict != SentBack || out.Rule != RuleEmptySubject {
+		t.Errorf("an empty subject: %+v", out)
+	}
+	o = &scripted{answers: []string{said(Met, "twelve hours"), "no idea"}}
+	if out := Evaluate(t.Context(), o, EvaluateRequest{Common: common(), Criteria: []string{"one", "two"}, Subject: document}); out.Kind != TextInsteadOfStructure || out.Verdict != "" || len(out.Turns) != 2 || !strings.Contains(out.Message, "two") {
+		t.Errorf("a failed question: %+v", out)
+	}
+	if out := Evaluate(t.Context(), o, EvaluateRequest{Common: common(), Subject: document}); out.Kind != BadRequest {
+		t.Errorf("without criteria: %s", out.Kind)
+	}
+}
+
+func TestEvaluateOnTheStandIn(t *testing.T) {
+	_, c := server(t, ollamatest.Config{})
+	out := Evaluate(t.Context(), c, EvaluateRequest{Common: common(), Criteria: []string{"It says what failed."}, Subject: document})
+	if out.Kind != OK || out.Verdict != Passed {
+		t.Errorf("%s %s by %s: %q, raw %s", out.Kind, out.Verdict, out.Rule, out.Reasons, out.Turns[0].Raw)
+	}
+}
+
+// gpt-oss cannot switch thinking off, and loses a format on /api/generate.
+func TestHarmonyModelsChat(t *testing.T) {
+	o := &scripted{family: "gptoss", answers: []string{`{"a":1}`}}
+	out := Generate(t.Context(), o, GenerateRequest{Common: common(), Prompt: "x", Schema: json.RawMessage(`{"type":"object"}`)})
+	if out.Kind != OK || o.chats != 1 || o.sent[0].Think != ollama.ThinkLow || out.Report().Endpoint != "/api/chat" {
+		t.Errorf("%+v, sent %+v", out, o.sent)
+	}
+}
+
+func TestEmbed(t *testing.T) {
+	_, c := server(t, ollamatest.Config{})
+	out := Embed(t.Context(), c, EmbedRequest{Model: "nomic-embed-text", Texts: []string{"one", "two"}})
+	if out.Kind != OK || len(out.Vectors) != 2 || out.Report.Digest == "" || out.Report.Counts.PromptTokens == 0 {
+		t.Errorf("%+v", out)
+	}
+	if out := Embed(t.Context(), c, EmbedRequest{Model: "none", Texts: []string{"one"}}); out.Kind != ModelMissing {
+		t.Errorf("%s", out.Kind)
+	}
+	if out := Embed(t.Context(), c, EmbedRequest{Model: "nomic-embed-text"}); out.Kind != BadRequest {
+		t.Errorf("%s", out.Kind)
+	}
+	if out := Embed(t.Context(), c, EmbedRequest{Model: "nomic-embed-text", Texts: []string{strings.Repeat("word ", 20000)}}); out.Kind != InputTooLong {
+		t.Errorf("%s: %s", out.Kind, out.Message)
+	}
+}
