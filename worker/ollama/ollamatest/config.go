@@ -1,14 +1,9 @@
 package ollamatest
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
-
-	"github.com/goccy/go-yaml"
 )
 
 // Defaults of a real Ollama 0.17.4 (envconfig/config.go), and of this stand-in where Ollama has no such setting.
@@ -45,72 +40,6 @@ type Config struct {
 	Faults        []Fault       `yaml:"faults"`
 }
 
-// Bytes is a number of bytes; as text it takes the units KiB, MiB, GiB, TiB and KB, MB, GB, TB.
-type Bytes int64
-
-var byteUnits = []struct {
-	suffix string
-	factor float64
-}{
-	{"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30}, {"tib", 1 << 40},
-	{"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9}, {"tb", 1e12}, {"b", 1}, {"", 1},
-}
-
-// ParseBytes reads a size such as "8GiB", "500 MB" or "1024".
-func ParseBytes(s string) (Bytes, error) {
-	text := strings.ToLower(strings.TrimSpace(s))
-	for _, u := range byteUnits {
-		number, ok := strings.CutSuffix(text, u.suffix)
-		if !ok {
-			continue
-		}
-		v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-		if err != nil || !(v >= 0) || v*u.factor >= 1<<62 {
-			break
-		}
-		return Bytes(v * u.factor), nil
-	}
-	return 0, fmt.Errorf("%q is not a size; write it like 8GiB or 500MB", s)
-}
-
-// MarshalText writes the size in the largest unit that leaves a whole number.
-func (b Bytes) MarshalText() ([]byte, error) {
-	for _, u := range []int{3, 2, 1, 0} { // TiB, GiB, MiB, KiB
-		unit := byteUnits[u]
-		if n := Bytes(unit.factor); b >= n && b%n == 0 {
-			return fmt.Appendf(nil, "%d%s", b/n, [...]string{"KiB", "MiB", "GiB", "TiB"}[u]), nil
-		}
-	}
-	return fmt.Appendf(nil, "%d", b), nil
-}
-
-// UnmarshalText reads what ParseBytes reads.
-func (b *Bytes) UnmarshalText(text []byte) error {
-	v, err := ParseBytes(string(text))
-	if err != nil {
-		return err
-	}
-	*b = v
-	return nil
-}
-
-// ParseConfig reads the YAML of a configuration. Unknown and repeated keys, wrong types and values that make no sense
-// are errors that name file, line and key; file is only used for that.
-func ParseConfig(file string, data []byte) (Config, error) {
-	var c Config
-	dec := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict())
-	if err := dec.Decode(&c); err != nil {
-		if len(bytes.TrimSpace(data)) == 0 {
-			return c, nil
-		}
-		return Config{}, fmt.Errorf("%s: %s", file, yaml.FormatError(err, false, true))
-	}
-	if _, err := c.complete(); err != nil {
-		return Config{}, fmt.Errorf("%s: %w", file, err)
-	}
-	return c, nil
-}
-
 // complete fills in defaults and refuses what makes no sense.
 func (c Config) complete() (Config, error) {
 	c.Version = cmp.Or(c.Version, DefaultVersion)
@@ -130,11 +59,11 @@ func (c Config) complete() (Config, error) {
 		"load_latency": float64(c.LoadLatency),
 	} {
 		if v < 0 {
-			return c, fmt.Errorf("%s: must not be negative", key)
+			return c, wrong(key, "must not be negative")
 		}
 	}
 	if c.Slowdown < 1 {
-		return c, fmt.Errorf("slowdown: must be at least 1")
+		return c, wrong("slowdown", "must be at least 1")
 	}
 	if c.Models == nil {
 		c.Models = SmallPresets()

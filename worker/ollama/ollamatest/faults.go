@@ -49,20 +49,20 @@ func checkFaults(faults []Fault) error {
 	sum := 0.0
 	for i, f := range faults {
 		if !slices.Contains(faultKinds, f.Kind) {
-			return fmt.Errorf("faults[%d].kind: %q is unknown; there are %v", i, f.Kind, faultKinds)
+			return wrong(fmt.Sprintf("faults[%d].kind", i), "%q is unknown; there are %v", f.Kind, faultKinds)
 		}
 		if !(f.Probability >= 0 && f.Probability <= 1) {
-			return fmt.Errorf("faults[%d].probability: must be between 0 and 1", i)
+			return wrong(fmt.Sprintf("faults[%d].probability", i), "must be between 0 and 1")
 		}
 		if f.Limit < 0 || f.Delay < 0 {
-			return fmt.Errorf("faults[%d]: limit and delay must not be negative", i)
+			return wrong(fmt.Sprintf("faults[%d]", i), "limit and delay must not be negative")
 		}
 		if f.Model == "" && f.Contains == "" && f.Limit == 0 {
 			sum += f.Probability
 		}
 	}
 	if sum > 1+1e-9 {
-		return fmt.Errorf("faults: the probabilities of faults for every call add up to %g, more than 1", sum)
+		return wrong("faults", "the probabilities of faults for every call add up to %g, more than 1", sum)
 	}
 	return nil
 }

@@ -42,10 +42,10 @@ func completeModels(key string, models []Model) ([]Model, error) {
 	for i, m := range models {
 		done, err := m.complete()
 		if err != nil {
-			return nil, fmt.Errorf("%s[%d]: %w", key, i, err)
+			return nil, wrong(fmt.Sprintf("%s[%d]", key, i), "%v", err)
 		}
 		if slices.ContainsFunc(out, func(o Model) bool { return o.Name == done.Name }) {
-			return nil, fmt.Errorf("%s[%d]: name %s occurs twice", key, i, done.Name)
+			return nil, wrong(fmt.Sprintf("%s[%d].name", key, i), "%s occurs twice", done.Name)
 		}
 		out = append(out, done)
 	}
