@@ -1,0 +1,95 @@
+package api
+
+import (
+	"context"
+
+	"github.com/loopkeeper/loopkeeper/proto/apierr"
+	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
+	"github.com/loopkeeper/loopkeeper/scheduler"
+)
+
+// ListNodes implements the service.
+func (s *Server) ListNodes(ctx context.Context, _ *coordinatorv1.ListNodesRequest) (*coordinatorv1.ListNodesResponse, error) {
+	snap, err := s.o.Engine.Snapshot(ctx)
+	if err != nil {
+		return nil, apierr.ToStatus(err)
+	}
+	byID := map[string]scheduler.Node{}
+	for _, n := range snap.Nodes {
+		byID[n.ID] = n
+	}
+	nodes, candidates := s.o.Fleet.View()
+	out := &coordinatorv1.ListNodesResponse{Candidates: candidates}
+	for _, n := range nodes {
+		m := &coordinatorv1.Node{Id: n.ID, Name: n.Name, Address: n.Address, State: string(n.State), LastSeen: stamp(n.LastSeen), Version: n.Version,
+			Simulated: n.Simulated, FoundBy: n.FoundBy, Report: n.Report, Busy: int32(s.o.Engine.Busy(n.ID)), Problem: n.Problem}
+		for _, l := range byID[n.ID].Loaded {
+			m.Claims = append(m.Claims, &coordinatorv1.Claim{Model: l.Name, Bytes: l.SizeBytes, Context: int32(l.Context)})
+		}
+		if c := byID[n.ID].Loading; c != nil {
+			m.Claims = append(m.Claims, &coordinatorv1.Claim{Model: c.Name, Bytes: c.Need, Context: int32(c.Context), Loading: true})
+		}
+		out.Nodes = append(out.Nodes, m)
+	}
+	return out, nil
+}
+
+// Explain implements the service.
+func (s *Server) Explain(ctx context.Context, r *coordinatorv1.ExplainRequest) (*coordinatorv1.ExplainResponse, error) {
+	out := &coordinatorv1.ExplainResponse{}
+	if m := r.GetModel(); m != "" {
+		snap, err := s.o.Engine.Snapshot(ctx)
+		if err != nil {
+			return nil, apierr.ToStatus(err)
+		}
+		asked := int(r.GetContext())
+		if asked == 0 {
+			asked = s.o.Contexts[m]
+		}
+		_, why := scheduler.Admit(snap, m, asked, s.o.Limits)
+		e := explanation(m, why)
+		e.Need = s.need(snap, m, asked)
+		out.Explanations = append(out.Explanations, e)
+		return out, nil
+	}
+	step, err := position(r.GetStep())
+	if err != nil {
+		return nil, apierr.ToStatus(err)
+	}
+	all, err := s.o.Engine.Explain(ctx, r.GetRunId(), step)
+	if err != nil {
+		return nil, apierr.ToStatus(err)
+	}
+	for _, e := range all {
+		out.Explanations = append(out.Explanations, explanation(e.Subject, e.Explanation))
+	}
+	return out, nil
+}
+
+// need breaks a model's need down by part, from the first node that knows its shape.
+func (s *Server) need(snap scheduler.Snapshot, name string, asked int) *coordinatorv1.Need {
+	for _, n := range snap.Nodes {
+		for _, m := range n.Models {
+			if m.Name != name || m.Shape == nil {
+				continue
+			}
+			c := scheduler.Context(m, asked, s.o.Limits)
+			need := scheduler.NeedFor(*m.Shape, c, max(n.Slots, 1), scheduler.NeedOptions{GPUs: 1})
+			return &coordinatorv1.Need{WeightsBytes: need.Weights, KvBytes: need.KV, GraphBytes: need.Graph, ProjectorBytes: need.Projector,
+				ConstantBytes: need.Constant, MarginBytes: need.Margin}
+		}
+	}
+	return nil
+}
+
+func explanation(subject string, e scheduler.Explanation) *coordinatorv1.Explanation {
+	m := &coordinatorv1.Explanation{Subject: subject, Summary: e.Summary, WaitingFor: string(e.Wait)}
+	for _, n := range e.Nodes {
+		v := &coordinatorv1.NodeVerdict{Node: n.Name, Verdict: string(n.Verdict), NeedBytes: n.Need, ShortBytes: n.Short, LargestContext: int32(n.Largest), Evict: n.Evict, Why: n.Why}
+		if n.Available.Known {
+			v.AvailableBytes = &n.Available.N
+		}
+		m.Nodes = append(m.Nodes, v)
+	}
+	return m
+}

@@ -1,0 +1,142 @@
+// Package coordinator is the daemon that keeps the books: it wires ledger, engine, fleet, dispatch and API together and
+// holds no logic of its own.
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection"
+
+	"github.com/loopkeeper/loopkeeper/coordinator/api"
+	"github.com/loopkeeper/loopkeeper/coordinator/dispatch"
+	"github.com/loopkeeper/loopkeeper/coordinator/engine"
+	"github.com/loopkeeper/loopkeeper/coordinator/fleet"
+	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
+	"github.com/loopkeeper/loopkeeper/coordinator/script"
+	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
+	"github.com/loopkeeper/loopkeeper/scheduler"
+)
+
+// Options is what a Coordinator is made of.
+type Options struct {
+	Name      string // of this machine, for people
+	Fleet     string // fleet id
+	Version   string // semantic
+	DataDir   string // for people; the ledger is open already
+	Store     ledger.Store
+	Host      script.Host
+	Listener  net.Listener // for the command line
+	Server    []grpc.ServerOption
+	Dial      func(addr string) (*grpc.ClientConn, error) // to workers
+	Workers   []string                                    // static addresses, host:port
+	Local     string                                      // address of the worker in this process; "" for none
+	Discover  *fleet.MDNS                                 // nil: off
+	Interval  time.Duration                               // between rounds of discovery
+	LostAfter time.Duration
+	MaxRuns   int
+	Limits    scheduler.Limits
+	Contexts  map[string]int // tokens per slot by model name
+	Log       *slog.Logger
+}
+
+// Coordinator is the running daemon.
+type Coordinator struct {
+	o        Options
+	engine   *engine.Engine
+	fleet    *fleet.Fleet
+	dispatch *dispatch.Dispatcher
+	server   *grpc.Server
+	served   chan error
+}
+
+// Start recovers what the ledger holds and begins to work. The caller keeps the store and closes it after Stop.
+func Start(ctx context.Context, o Options) (*Coordinator, error) {
+	c := &Coordinator{o: o, served: make(chan error, 1)}
+	c.engine = engine.New(engine.Options{Store: o.Store, Host: o.Host, MaxScripts: o.MaxRuns, Log: o.Log.With("part", "engine"), Place: o.place})
+	fo := fleet.Options{Fleet: o.Fleet, Version: o.Version, Static: o.Workers, Local: o.Local, Interval: o.Interval, Dial: o.Dial,
+		LostAfter: o.LostAfter, Memory: o.Store, Lost: c.engine.Lost, Log: o.Log.With("part", "fleet")}
+	if o.Discover != nil {
+		fo.Find = o.Discover.Find
+	}
+	var err error
+	if c.fleet, err = fleet.New(ctx, fo); err != nil {
+		return nil, err
+	}
+	c.dispatch = dispatch.New(dispatch.Options{Nodes: c.fleet, Store: o.Store, Sink: c.engine, Log: o.Log.With("part", "dispatch")})
+	c.fleet.Start()
+	if err := c.engine.Start(ctx, c.fleet, c.dispatch); err != nil {
+		c.stop()
+		return nil, fmt.Errorf("recover the runs: %w", err)
+	}
+	c.serve()
+	return c, nil
+}
+
+// place is scheduler.Place with the fleet's configured contexts: one per model, the same for every call.
+func (o Options) place(s scheduler.Snapshot) scheduler.Plan {
+	for i, t := range s.Waiting {
+		if t.Context == 0 {
+			s.Waiting[i].Context = o.Contexts[t.Model]
+		}
+	}
+	return scheduler.Place(s, o.Limits)
+}
+
+// serve answers the command line.
+func (c *Coordinator) serve() {
+	c.server = grpc.NewServer(c.o.Server...)
+	coordinatorv1.RegisterCoordinatorServiceServer(c.server, api.New(api.Options{Engine: c.engine, Fleet: c.fleet, Store: c.o.Store, Host: c.o.Host,
+		Limits: c.o.Limits, Contexts: c.o.Contexts, Version: c.o.Version, FleetID: c.o.Fleet, Name: c.o.Name, DataDir: c.o.DataDir,
+		Discovery: c.discovery(), Log: c.o.Log.With("part", "api")}))
+	h := health.NewServer()
+	h.SetServingStatus(coordinatorv1.CoordinatorService_ServiceDesc.ServiceName, healthv1.HealthCheckResponse_SERVING)
+	healthv1.RegisterHealthServer(c.server, h)
+	reflection.Register(c.server)
+	go func() { c.served <- c.server.Serve(c.o.Listener) }()
+}
+
+func (c *Coordinator) discovery() string {
+	if c.o.Discover == nil {
+		return "off"
+	}
+	if len(c.o.Discover.Interfaces) > 0 {
+		return fmt.Sprintf("mdns on %v", c.o.Discover.Interfaces)
+	}
+	return "mdns on every usable interface"
+}
+
+// Wait returns when the coordinator cannot go on, with the reason, or when ctx ends, with nil.
+func (c *Coordinator) Wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-c.engine.Done():
+		return c.engine.Err()
+	case err := <-c.served:
+		c.served <- err
+		return err
+	}
+}
+
+// Stop ends everything in the order in which it depends on each other. Runs go on at the next start.
+func (c *Coordinator) Stop() {
+	c.server.Stop()
+	if err := <-c.served; err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+		c.o.Log.Error("the listener failed", "error", err)
+	}
+	c.stop()
+}
+
+func (c *Coordinator) stop() {
+	c.engine.Stop()
+	c.dispatch.Stop()
+	c.fleet.Stop()
+}

@@ -1,0 +1,69 @@
+package serve
+
+import (
+	"slices"
+
+	"github.com/loopkeeper/loopkeeper/hwprobe"
+	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
+	"github.com/loopkeeper/loopkeeper/worker/ollama"
+)
+
+// hardware copies what the probe found; unknown stays absent.
+func hardware(p hwprobe.Report, r *workerv1.NodeReport) {
+	for _, pool := range p.Pools {
+		r.Pools = append(r.Pools, &workerv1.Pool{Id: pool.ID, Kind: string(pool.Kind), TotalBytes: optional(pool.TotalBytes), FreeBytes: optional(pool.FreeBytes),
+			Source: string(pool.FreeSource)})
+	}
+	for _, d := range p.Devices {
+		m := &workerv1.Device{Name: d.Name, Vendor: string(d.Vendor), PoolId: d.Pool, State: string(d.State), Driver: d.Driver, Integrated: optional(d.Integrated),
+			TemperatureCelsius: optional(d.Temperature), PowerWatts: optional(d.Power)}
+		if percent, ok := d.Utilisation.Value(); ok {
+			share := percent / 100
+			m.Utilisation = &share
+		}
+		r.Devices = append(r.Devices, m)
+	}
+}
+
+func optional[T uint64 | float64 | bool](v hwprobe.Optional[T]) *T {
+	if value, ok := v.Value(); ok {
+		return &value
+	}
+	return nil
+}
+
+// shape is what the scheduler computes a need from. Without layers or weights there is none: unknown is not zero.
+func shape(f ollama.Facts) *workerv1.Shape {
+	if f.BlockCount == 0 || f.Weights.Need() == 0 {
+		return nil
+	}
+	s := &workerv1.Shape{Architecture: f.Architecture, WeightBytes: uint64(f.Weights.Need()), ProjectorBytes: uint64(f.ProjectorBytes + f.AdapterBytes),
+		Layers: int32(f.BlockCount), EmbeddingLength: int32(f.EmbeddingLength), Heads: int32(most(f.HeadCount)), KeyLength: int32(f.KeyLength),
+		ValueLength: int32(f.ValueLength), FeedForward: int32(most(f.FeedForwardLength)), VocabSize: int32(f.VocabSize),
+		ContextLength: int32(f.ContextLength), SlidingWindow: int32(f.SlidingWindow), SlidingPattern: int32(pattern(f.SlidingWindowPattern))}
+	for _, b := range f.Weights.Layers {
+		s.LayerBytes = append(s.LayerBytes, uint64(b))
+	}
+	for _, h := range f.HeadCountKV {
+		s.KvHeads = append(s.KvHeads, int32(h))
+	}
+	return s
+}
+
+func most(perLayer []int) int {
+	if len(perLayer) == 0 {
+		return 0
+	}
+	return slices.Max(perLayer)
+}
+
+// pattern is n when every n-th layer is global and the others are windowed, the form that model families use; 0 when the
+// layers do not say.
+func pattern(windowed []bool) int {
+	for i, w := range windowed {
+		if !w {
+			return i + 1
+		}
+	}
+	return 0
+}
