@@ -2,79 +2,164 @@ package engine
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
+	"time"
 
-	"github.com/loopkeeper/loopkeeper/scheduler"
+	"github.com/loopkeeper/loopkeeper/proto/apierr"
 )
 
 // Engine is the coordinator's single writer. Make one with New; its methods may be called from any goroutine.
-type Engine struct{ o Options }
+type Engine struct {
+	o     Options
+	inbox *mailbox[message]
+
+	ctx    context.Context // ends with Stop, or with a ledger that cannot be written
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	done   chan struct{} // closed when nothing runs any more
+	end    sync.Once
+	err    error // why the loop ended by itself; read after done
+
+	fleet    Fleet
+	dispatch Dispatcher
+
+	busy  atomic.Pointer[map[string]int] // attempts in flight by node
+	ended endedRuns
+
+	// What follows belongs to the loop.
+	runs    map[string]*active // every run that has not ended
+	order   []*active          // the same, oldest first
+	flights map[string]*flight // attempts in flight, by key
+	orphans map[string]orphan  // attempts that nobody waits for any more but that still run, by key
+	begun   []string           // keys of attempts that have begun; see turn.noteBegun
+	moves   moves
+	started time.Time
+	alarm   *time.Timer
+}
+
+// message is a thing to do for the loop.
+type message func(t *turn)
 
 var _ Sink = (*Engine)(nil)
 
 // New makes an engine over a ledger. Nothing runs before Start; the engine is a Sink at once, so that fleet and dispatch can
 // be made with it.
-func New(o Options) *Engine { return &Engine{o: o.withDefaults()} }
+func New(o Options) *Engine {
+	e := &Engine{
+		o: o.withDefaults(), inbox: newMailbox[message](), done: make(chan struct{}),
+		runs: map[string]*active{}, flights: map[string]*flight{}, orphans: map[string]orphan{}, moves: newMoves(),
+	}
+	e.ctx, e.cancel = context.WithCancel(context.Background())
+	e.busy.Store(&map[string]int{})
+	return e
+}
 
-// Start recovers every run that has not ended and begins to work. It returns when recovery has read the ledger.
-func (e *Engine) Start(ctx context.Context, f Fleet, d Dispatcher) error { panic("soon") }
+// Start recovers every run that has not ended and begins to work. It returns when recovery has read the ledger; ctx bounds
+// that. It is called once.
+func (e *Engine) Start(ctx context.Context, f Fleet, d Dispatcher) error {
+	e.fleet, e.dispatch, e.started = f, d, now()
+	if err := e.recover(ctx); err != nil {
+		e.Stop()
+		return err
+	}
+	e.wg.Go(e.loop)
+	go func() { // sees to it that Done is closed when the loop ends by itself
+		<-e.ctx.Done()
+		e.Stop()
+	}()
+	return nil
+}
 
 // Stop ends the engine and waits until nothing of it runs. Runs under way go on at the next start. It may be called again.
-func (e *Engine) Stop() { panic("soon") }
+func (e *Engine) Stop() {
+	e.cancel()
+	e.wg.Wait()
+	e.end.Do(func() { close(e.done) })
+}
 
 // Done is closed when the engine has stopped, by Stop or because the ledger could not be written; then Err says why.
-func (e *Engine) Done() <-chan struct{} { panic("soon") }
+func (e *Engine) Done() <-chan struct{} { return e.done }
 
 // Err returns why the engine stopped by itself, nil while it runs and after Stop.
-func (e *Engine) Err() error { panic("soon") }
-
-// Submit starts a run and returns its id once that is durable. A key that is known returns its run and existing true.
-func (e *Engine) Submit(ctx context.Context, s Submission) (id string, existing bool, err error) {
-	panic("soon")
+func (e *Engine) Err() error {
+	select {
+	case <-e.done:
+		return e.err
+	default:
+		return nil
+	}
 }
 
-// Resolve returns the id of the run that id names exactly, or of the only one that it begins. NotFound, InvalidArgument.
-func (e *Engine) Resolve(ctx context.Context, id string) (string, error) { panic("soon") }
-
-// Cancel ends a run and what it has in flight. Conflict: it has ended.
-func (e *Engine) Cancel(ctx context.Context, id, reason string) (View, error) { panic("soon") }
-
-// Run returns one run with its steps; a unique prefix of the id will do.
-func (e *Engine) Run(ctx context.Context, id string) (View, error) { panic("soon") }
-
-// Runs returns runs without steps, newest first.
-func (e *Engine) Runs(ctx context.Context, f Filter) ([]View, error) { panic("soon") }
-
-// Watch returns a channel that holds the newest view: one at once, one after every change, the last when the run has
-// ended, whereupon it is closed. A slow reader misses views, never the newest. It ends with ctx, too.
-func (e *Engine) Watch(ctx context.Context, id string) (<-chan View, error) { panic("soon") }
-
-// Items returns up to limit items (0: 100) of a step from index from; step -1 is the first batch.
-func (e *Engine) Items(ctx context.Context, id string, step, from, limit int) (ItemsPage, error) {
-	panic("soon")
+// loop is the single writer: it takes everything that is ready as one turn, and a turn is one commit.
+func (e *Engine) loop() {
+	e.alarm = time.NewTimer(0)
+	defer e.alarm.Stop()
+	for {
+		t := &turn{e: e, place: true}
+		select {
+		case <-e.ctx.Done():
+			e.closeWatchers()
+			return
+		case <-e.inbox.wake:
+			t.place = false // a message says so itself
+		case <-e.fleet.Changed():
+		case <-e.alarm.C:
+		}
+		t.now = now()
+		for _, m := range e.inbox.take() {
+			m(t)
+		}
+		if err := t.finish(); err != nil {
+			e.fail(err)
+			return
+		}
+	}
 }
 
-// Outputs returns a run's key results in the order in which they appeared.
-func (e *Engine) Outputs(ctx context.Context, id string) ([]Output, error) { panic("soon") }
-
-// Explain says why a run's attempts are where they are, or not placed: of one step, or of all open ones with step -1.
-func (e *Engine) Explain(ctx context.Context, id string, step int) ([]Explanation, error) {
-	panic("soon")
+// fail stops everything without another effect: what is durable is told to the next start by the ledger, and memory may be
+// ahead of it.
+func (e *Engine) fail(err error) {
+	e.err = apierr.Wrap(err, apierr.Unavailable, "the ledger could not be written; nothing goes on until it can").
+		WithNext("free space on the disk of the data folder, then start loopkeeper again: no finished work is lost")
+	e.o.Log.Error("the engine stops", "err", e.err)
+	e.cancel()
+	e.closeWatchers()
 }
 
-// Snapshot returns what a placement decided now would see; submission checks and explain use it.
-func (e *Engine) Snapshot(ctx context.Context) (scheduler.Snapshot, error) { panic("soon") }
+// now is the time as the ledger keeps it, so that live and recovered states are equal.
+func now() time.Time { return time.Now().UTC().Round(0) }
+
+// ask runs f on the loop. What f returns runs after the turn's commit is durable and makes the reply. It is given up when
+// ctx or the engine ends; whether it was carried out is then unknown.
+func ask[T any](ctx context.Context, e *Engine, f func(t *turn) func() (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	reply := make(chan answer, 1)
+	e.inbox.put(func(t *turn) {
+		after := f(t)
+		t.then(func() {
+			v, err := after()
+			reply <- answer{v, err}
+		})
+	})
+	var none T
+	select {
+	case r := <-reply:
+		return r.value, r.err
+	case <-ctx.Done():
+		return none, ctx.Err()
+	case <-e.ctx.Done():
+		return none, apierr.New(apierr.Unavailable, "the coordinator is stopping").WithNext("start loopkeeper again")
+	}
+}
+
+// reply is an answer that needs no commit.
+func reply[T any](v T, err error) func() (T, error) {
+	return func() (T, error) { return v, err }
+}
 
 // Busy returns how many attempts a node has in flight.
-func (e *Engine) Busy(node string) int { panic("soon") }
-
-// Finished implements Sink.
-func (e *Engine) Finished(r Result) { panic("soon") }
-
-// Progressed implements Sink.
-func (e *Engine) Progressed(p Progress) { panic("soon") }
-
-// Moved implements Sink.
-func (e *Engine) Moved(node string, d scheduler.Decision, spilled bool, err error) { panic("soon") }
-
-// Lost implements Sink.
-func (e *Engine) Lost(node string) { panic("soon") }
+func (e *Engine) Busy(node string) int { return (*e.busy.Load())[node] }

@@ -17,7 +17,7 @@ func (s *State) placed(p *Placed, now time.Time) error {
 		s.Counts.Retried++
 	}
 	it.Flight = &Flight{AttemptID: p.AttemptID, Node: p.Node, Model: p.Model, Digest: p.Digest, Context: p.Context,
-		Seed: p.Seed, Epoch: s.Epoch, Since: now}
+		Seed: p.Seed, Why: p.Why, Epoch: s.Epoch, Since: now}
 	s.move(st, it, StepPlaced)
 	st.fresh = max(st.fresh, p.Item+1)
 	if st.Began.IsZero() {

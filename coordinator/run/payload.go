@@ -20,6 +20,7 @@ func (c Content) Empty() bool { return c.Value == nil && c.Ref == "" }
 type Created struct {
 	ID        string          `json:"id"`
 	Workflow  string          `json:"workflow"`
+	Program   string          `json:"program"`    // the script's file name, for its error messages
 	Script    string          `json:"script"`     // SHA-256 of the bundled code
 	SourceMap string          `json:"source_map"` // SHA-256, "" for none
 	Interface string          `json:"interface"`  // version of the script interface

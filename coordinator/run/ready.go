@@ -14,36 +14,43 @@ type Ticket struct {
 	Avoid []string
 }
 
-// Ready lists items that could start at now, at most window of each step and phase, in input order, and the time at which the
-// next backoff ends (zero when none does). The bound keeps a placement's cost independent of how many items wait; those
-// beyond it are alike and their turn comes.
-func (s *State) Ready(now time.Time, window int) (tickets []Ticket, next time.Time) {
-	if s.Status != Running || s.Limit != nil {
-		return nil, next
-	}
-	for _, st := range s.Requests {
-		if st.Counts.Waiting > 0 {
-			tickets, next = st.ready(now, window, tickets, next)
-		}
-	}
-	return tickets, next
+// Backoff is what waits for time alone.
+type Backoff struct {
+	Next  time.Time   // the first end of a backoff, zero when there is none
+	Items map[int]int // items in backoff, by step
 }
 
-func (st *Step) ready(now time.Time, window int, tickets []Ticket, next time.Time) ([]Ticket, time.Time) {
+// Ready lists items that could start at now, at most window of each step and phase, in input order, and what is in backoff.
+// The bound keeps a placement's cost independent of how many items wait; those beyond it are alike and their turn comes.
+func (s *State) Ready(now time.Time, window int) (tickets []Ticket, b Backoff) {
+	if s.Status != Running || s.Limit != nil {
+		return nil, b
+	}
+	b.Items = map[int]int{}
+	for _, st := range s.Requests {
+		if st.Counts.Waiting > 0 {
+			tickets = st.ready(now, window, tickets, &b)
+		}
+	}
+	return tickets, b
+}
+
+func (st *Step) ready(now time.Time, window int, tickets []Ticket, b *Backoff) []Ticket {
 	var taken [2]int
 	take := func(i int) {
 		it := &st.Items[i]
 		switch p := phaseIndex(it.Phase); {
 		case it.Ready.After(now):
-			if next.IsZero() || it.Ready.Before(next) {
-				next = it.Ready
+			b.Items[st.Pos]++
+			if b.Next.IsZero() || it.Ready.Before(b.Next) {
+				b.Next = it.Ready
 			}
 		case taken[p] < window:
 			taken[p]++
 			tickets = append(tickets, st.ticket(i))
 		}
 	}
-	tried := st.Counts.Waiting - (len(st.Items) - st.fresh) // waiting items that were placed before
+	tried := st.Counts.Waiting - (len(st.Items) - st.fresh) // waiting items that were touched before
 	for i := st.low; i < st.fresh && tried > 0; i++ {
 		if st.Items[i].Status == StepReady {
 			tried--
@@ -51,11 +58,9 @@ func (st *Step) ready(now time.Time, window int, tickets []Ticket, next time.Tim
 		}
 	}
 	for i := st.fresh; i < len(st.Items) && taken[0] < window; i++ {
-		if st.Items[i].Status == StepReady {
-			take(i)
-		}
+		take(i)
 	}
-	return tickets, next
+	return tickets
 }
 
 func (st *Step) ticket(i int) Ticket {

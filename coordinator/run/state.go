@@ -107,6 +107,7 @@ type Flight struct {
 	Digest  string
 	Context int
 	Seed    int64
+	Why     string // the scheduler's reason
 	Epoch   int
 	Since   time.Time
 	Begun   bool

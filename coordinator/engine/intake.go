@@ -1,0 +1,150 @@
+package engine
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
+	"github.com/loopkeeper/loopkeeper/coordinator/run"
+	"github.com/loopkeeper/loopkeeper/scheduler"
+)
+
+// inlineLimit is the size in bytes up to which a value stays in its event, where a person and a replay read it at once.
+const inlineLimit = 16 << 10
+
+// flight is an attempt in flight.
+type flight struct {
+	key      string
+	run      *active
+	id       run.AttemptID
+	node     string
+	model    string
+	digest   string
+	context  int
+	seed     int64
+	since    time.Time
+	sent     bool // false after a restart, until its node is there
+	begun    bool
+	progress Progress
+}
+
+// orphan is an attempt that nobody waits for; what comes back is kept as evidence.
+type orphan struct {
+	run   *active
+	id    run.AttemptID
+	node  string
+	since time.Time
+}
+
+// orphanAge is how long an orphan's result is waited for.
+const orphanAge = 10 * time.Minute
+
+func (t *turn) orphan(f *flight) {
+	delete(t.e.flights, f.key)
+	t.e.orphans[f.key] = orphan{f.run, f.id, f.node, t.now}
+}
+
+// Finished implements Sink.
+func (e *Engine) Finished(r Result) {
+	finish, bodies := intake(r)
+	e.inbox.put(func(t *turn) {
+		if f := e.flights[r.Key]; f != nil {
+			delete(e.flights, r.Key)
+			e.moves.used(f.node, f.digest, t.now)
+			finish.AttemptID, finish.Node = f.id, f.node
+			t.store(bodies)
+			_ = t.execute(f.run, finish) // logged there
+			return
+		}
+		if o, ok := e.orphans[r.Key]; ok {
+			delete(e.orphans, r.Key)
+			finish.AttemptID, finish.Node = o.id, o.node
+			t.keepLate(o, finish, bodies)
+		}
+	})
+}
+
+// intake splits a result into what goes into events and what is stored beside them.
+func intake(r Result) (run.Finish, []ledger.Body) {
+	var bodies []ledger.Body
+	body := func(name, text string) string {
+		if text == "" {
+			return ""
+		}
+		bodies = append(bodies, ledger.Body{Name: name, Data: []byte(text)})
+		return ledger.Digest([]byte(text))
+	}
+	f := run.Finish{Failure: r.Failure}
+	f.Evidence = run.Evidence{Prompt: body("prompt", r.Prompt), Raw: body("reply", r.Raw), Thinking: body("thinking", r.Thinking), Report: r.Report}
+	switch {
+	case r.Failure != nil:
+	case r.Value == nil:
+		f.Result = run.Content{Ref: ledger.Digest([]byte(r.Text)), Bytes: int64(len(r.Text)), Text: true}
+		bodies = append(bodies, ledger.Body{Name: "text", Data: []byte(r.Text)})
+	case !json.Valid(r.Value):
+		f.Failure = &run.Failure{Kind: run.KindBadVerdict, Message: "the worker's value is not JSON", Advice: run.Again}
+	case len(r.Value) <= inlineLimit, strings.Contains(r.Key, "/"+string(run.Judge)+"/"): // the state machine reads verdicts
+		f.Result = run.Content{Value: r.Value}
+	default:
+		f.Result = run.Content{Ref: body("value", string(r.Value)), Bytes: int64(len(r.Value))}
+	}
+	return f, bodies
+}
+
+// keepLate records what came back too late, when there is something to keep.
+func (t *turn) keepLate(o orphan, f run.Finish, bodies []ledger.Body) {
+	if f.Result.Empty() && f.Raw == "" {
+		return
+	}
+	t.store(bodies)
+	_ = t.execute(o.run, run.Late{Finish: f}) // logged there
+}
+
+// Progressed implements Sink.
+func (e *Engine) Progressed(p Progress) {
+	e.inbox.put(func(t *turn) {
+		f := e.flights[p.Key]
+		if f == nil {
+			return
+		}
+		f.progress = p
+		f.run.stale = true
+		if !f.begun && p.Phase != "queued" {
+			f.begun = true
+			e.begun = append(e.begun, f.key)
+		}
+	})
+}
+
+// Moved implements Sink.
+func (e *Engine) Moved(node string, d scheduler.Decision, spilled bool, err error) {
+	e.inbox.put(func(t *turn) {
+		if err != nil {
+			e.o.Log.Warn("a model could not be moved", "node", node, "action", d.Action, "model", d.Model, "err", err)
+		}
+		e.moves.ended(node, d, spilled, err, t.now)
+		t.place = true
+	})
+}
+
+// Lost implements Sink.
+func (e *Engine) Lost(node string) {
+	e.inbox.put(func(t *turn) {
+		e.moves.lost(node)
+		t.place = true
+		for _, f := range e.sortedFlights() {
+			// An attempt from before a restart has its grace: its node may not have been seen yet.
+			if f.node == node && f.sent {
+				t.lose(f, "the node is gone")
+			}
+		}
+	})
+}
+
+// lose gives an attempt up, for another node to take its item.
+func (t *turn) lose(f *flight, why string) {
+	t.orphan(f)
+	cause := &run.Failure{Kind: run.KindNodeLost, Message: why, Advice: run.OtherNode}
+	_ = t.execute(f.run, run.Finish{AttemptID: f.id, Evidence: run.Evidence{Node: f.node}, Failure: cause}) // logged there
+}

@@ -1,0 +1,214 @@
+package engine
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/loopkeeper/loopkeeper/coordinator/run"
+	"github.com/loopkeeper/loopkeeper/scheduler"
+)
+
+// wait is why a step's items are not placed, as of the last placement.
+type wait struct {
+	why     scheduler.Explanation
+	subject string // key of the attempt it was said of
+	backoff int    // items whose backoff has not ended
+}
+
+// candidate is a waiting item that a task of a snapshot stands for.
+type candidate struct {
+	run    *active
+	ticket run.Ticket
+}
+
+// waiting lists what could start now, oldest first, with a candidate for each key. It notes the next end of a backoff.
+func (e *Engine) waiting(now time.Time, window int) ([]scheduler.Task, map[string]candidate) {
+	var tasks []scheduler.Task
+	candidates := map[string]candidate{}
+	for _, a := range e.order {
+		tickets, backoff := a.state.Ready(now, window)
+		a.retry = backoff.Next
+		clear(a.waits)
+		for pos, n := range backoff.Items {
+			a.waits[pos] = wait{backoff: n}
+		}
+		for _, tk := range tickets {
+			key := a.state.Key(tk.AttemptID)
+			candidates[key] = candidate{a, tk}
+			tasks = append(tasks, scheduler.Task{Key: key, Run: a.state.Pinned.ID, Model: e.model(tk.Model), Ready: tk.Ready, Avoid: tk.Avoid, Embed: tk.Embed})
+		}
+	}
+	slices.SortStableFunc(tasks, func(a, b scheduler.Task) int { return a.Ready.Compare(b.Ready) })
+	return tasks, candidates
+}
+
+// model is the model that a name in a script stands for.
+func (e *Engine) model(name string) string { return cmp.Or(e.o.Roles[name], name) }
+
+// nodes is what the fleet reports, completed by what only the engine knows.
+func (e *Engine) nodes(now time.Time) []scheduler.Node {
+	nodes := slices.Clone(e.fleet.Nodes())
+	flights := e.sortedFlights()
+	for i, n := range nodes {
+		nodes[i] = e.moves.fill(n, flights, now)
+	}
+	e.moves.settleAbsent(nodes, now)
+	return nodes
+}
+
+// window is how many items of one step and phase a snapshot shows: more than could start at once, and not all that wait.
+func window(nodes []scheduler.Node) int {
+	slots := 0
+	for _, n := range nodes {
+		slots += max(1, n.Slots)
+	}
+	return 8 + 4*slots
+}
+
+// placeAttempts asks the scheduler once and carries out what it decides.
+func (t *turn) placeAttempts() {
+	e := t.e
+	maps.DeleteFunc(e.orphans, func(_ string, o orphan) bool { return t.now.Sub(o.since) > orphanAge })
+	nodes := e.nodes(t.now)
+	tasks, candidates := e.waiting(t.now, window(nodes))
+	plan := e.o.Place(scheduler.Snapshot{Now: t.now, Nodes: nodes, Waiting: tasks})
+	for _, d := range plan.Decisions {
+		c, known := candidates[d.Task]
+		switch d.Action {
+		case scheduler.Load:
+			if e.moves.begin(d, t.now) {
+				t.then(func() { e.dispatch.Load(d.Node, d) })
+			}
+		case scheduler.Unload:
+			if e.moves.begin(d, t.now) {
+				t.then(func() { e.dispatch.Unload(d.Node, d) })
+			}
+		case scheduler.Start:
+			if known {
+				t.start(c, d)
+			}
+		case scheduler.Impossible:
+			if known && !t.grace() {
+				t.reject(c, d)
+				break
+			}
+			fallthrough
+		case scheduler.Wait:
+			if known {
+				w := c.run.waits[c.ticket.Pos]
+				w.why, w.subject = d.Why, d.Task
+				c.run.waits[c.ticket.Pos] = w
+				c.run.stale = true
+			}
+		}
+	}
+	e.countBusy()
+}
+
+// grace says that the engine started so recently that nodes may be missing that it knew before.
+func (t *turn) grace() bool { return t.now.Sub(t.e.started) < t.e.o.ReattachGrace }
+
+func (t *turn) start(c candidate, d scheduler.Decision) {
+	e, s := t.e, c.run.state
+	id := c.ticket.AttemptID
+	before := s.InFlight()
+	cmd := run.Place{AttemptID: id, Node: d.Node, Model: d.Model, Digest: d.Digest, Context: d.Context, Why: d.Why.Summary}
+	if err := t.execute(c.run, cmd); err != nil || s.InFlight() == before {
+		return
+	}
+	placed := s.Requests[id.Pos].Items[id.Item].Flight
+	f := newFlight(c.run, placed)
+	f.sent = true
+	e.flights[f.key] = f
+	e.moves.used(f.node, f.digest, t.now)
+	t.send(f)
+}
+
+func newFlight(a *active, p *run.Flight) *flight {
+	return &flight{key: a.state.Key(p.AttemptID), run: a, id: p.AttemptID, node: p.Node, model: p.Model, digest: p.Digest,
+		context: p.Context, seed: p.Seed, since: p.Since, begun: p.Begun}
+}
+
+// send lets an attempt out after the commit.
+func (t *turn) send(f *flight) {
+	s := f.run.state
+	call, err := s.Call(f.id)
+	if err != nil { // the request was checked when it became a step
+		cause := &run.Failure{Kind: run.KindCannotSend, Message: err.Error(), Advice: run.Never}
+		t.then(func() { t.e.Finished(Result{Key: f.key, Failure: cause}) })
+		return
+	}
+	a := Attempt{Key: f.key, RunID: s.Pinned.ID, Step: f.id.Pos, Item: f.id.Item, Number: f.id.Number, Node: f.node,
+		Kind: CallKind(call.Kind), Model: f.model, Digest: f.digest, Context: f.context, Seed: f.seed,
+		Request: call.Request, Body: call.Body, Feedback: call.Feedback}
+	t.then(func() { t.e.dispatch.Send(a) })
+}
+
+// reject ends an item whose model fits nowhere. A later turn takes the next ones of its step.
+func (t *turn) reject(c candidate, d scheduler.Decision) {
+	failure := run.Failure{Kind: "cannot_fit", Message: d.Why.Summary, Advice: run.Never,
+		Next: []string{"loopkeeper explain " + c.ticket.Model, "choose a smaller model or a shorter context"}}
+	_ = t.execute(c.run, run.Reject{Pos: c.ticket.Pos, Item: c.ticket.Item, Failure: failure}) // logged there
+	t.then(func() { t.e.inbox.put(func(t *turn) { t.place = true }) })
+}
+
+// resend gives attempts from before a restart back to their nodes, which joins them to the calls that still run or fetches
+// the results that were kept. When the grace is over the rest goes elsewhere.
+func (t *turn) resend() {
+	e := t.e
+	up := map[string]bool{}
+	var waiting []*flight
+	for _, f := range e.sortedFlights() {
+		if !f.sent {
+			waiting = append(waiting, f)
+		}
+	}
+	if len(waiting) == 0 {
+		return
+	}
+	for _, n := range e.fleet.Nodes() {
+		up[n.ID] = n.State == scheduler.NodeUp || n.State == scheduler.NodeDraining
+	}
+	for _, f := range waiting {
+		switch {
+		case up[f.node]:
+			f.sent = true
+			t.send(f)
+		case !t.grace():
+			t.lose(f, "the node did not come back after the coordinator's restart")
+		}
+	}
+}
+
+// countBusy publishes the attempts in flight by node.
+func (e *Engine) countBusy() {
+	busy := map[string]int{}
+	for _, f := range e.flights {
+		busy[f.node]++
+	}
+	e.busy.Store(&busy)
+}
+
+// setAlarm wakes the loop when time alone changes something.
+func (e *Engine) setAlarm(now time.Time) {
+	var at time.Time
+	for _, a := range e.order {
+		at = earliest(earliest(at, a.retry), a.deadline())
+		if a.stale && len(a.watchers) > 0 {
+			at = earliest(at, a.shown.Add(viewInterval))
+		}
+	}
+	for _, n := range e.moves.nodes {
+		at = earliest(at, n.next())
+	}
+	if end := e.started.Add(e.o.ReattachGrace); now.Before(end) && len(e.order) > 0 {
+		at = earliest(at, end)
+	}
+	if at.IsZero() {
+		e.alarm.Stop()
+		return
+	}
+	e.alarm.Reset(max(0, at.Sub(now)))
+}

@@ -1,0 +1,235 @@
+package engine
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
+	"github.com/loopkeeper/loopkeeper/coordinator/run"
+	"github.com/loopkeeper/loopkeeper/proto/apierr"
+)
+
+// active is a run that has not ended, as the loop holds it.
+type active struct {
+	state    *run.State
+	driver   *driver // nil while no host is given to its script, and after the script ended
+	given    int     // deliveries handed to the driver
+	crashes  int     // times its script host died
+	waits    map[int]wait
+	watchers map[*watcher]struct{}
+	touched  bool      // by this turn
+	retry    time.Time // the first end of a backoff, zero for none
+	stale    bool      // its watchers have not seen the newest view
+	shown    time.Time
+}
+
+func newActive(s *run.State) *active {
+	return &active{state: s, waits: map[int]wait{}, watchers: map[*watcher]struct{}{}}
+}
+
+func (e *Engine) add(a *active) {
+	e.runs[a.state.Pinned.ID] = a
+	e.order = append(e.order, a)
+}
+
+// Submit starts a run and returns its id once that is durable. A key that is known returns its run and existing true.
+func (e *Engine) Submit(ctx context.Context, s Submission) (id string, existing bool, err error) {
+	created := run.Created{Workflow: s.Workflow, Interface: s.Interface, Input: s.Input, Key: s.Key, Seed: newSeed()}
+	created.Limits.ActiveSeconds = int64(s.TimeLimit.Seconds())
+	if created.Script, err = e.keep(ctx, s.Program.Name, s.Program.Code); err != nil {
+		return "", false, err
+	}
+	if len(s.Program.SourceMap) > 0 {
+		if created.SourceMap, err = e.keep(ctx, s.Program.Name+".map", s.Program.SourceMap); err != nil {
+			return "", false, err
+		}
+	}
+	created.Program = s.Program.Name
+	got, err := ask(ctx, e, func(t *turn) func() (submitted, error) { return reply(t.submit(created)) })
+	return got.id, got.existing, err
+}
+
+type submitted struct {
+	id       string
+	existing bool
+}
+
+func (t *turn) submit(created run.Created) (submitted, error) {
+	e := t.e
+	if id, err := e.byKey(created.Key); err != nil || id != "" {
+		return submitted{id, id != ""}, err
+	}
+	id, err := e.newID()
+	if err != nil {
+		return submitted{}, err
+	}
+	created.ID, created.Clock = id, t.now
+	a := newActive(&run.State{})
+	if err := t.execute(a, run.Create{Created: created}); err != nil {
+		return submitted{}, err
+	}
+	e.add(a)
+	return submitted{id: id}, nil
+}
+
+func (e *Engine) keep(ctx context.Context, name string, body []byte) (string, error) {
+	art, err := e.o.Store.PutArtifact(ctx, name, bytes.NewReader(body))
+	if err != nil {
+		return "", apierr.Wrap(err, apierr.Unavailable, "store the script %s", name)
+	}
+	return art.SHA256, nil
+}
+
+// byKey returns the id of the run with an idempotency key, "" when there is none.
+func (e *Engine) byKey(key string) (string, error) {
+	if key == "" {
+		return "", nil
+	}
+	for _, a := range e.order { // some may be younger than the last commit
+		if a.state.Pinned.Key == key {
+			return a.state.Pinned.ID, nil
+		}
+	}
+	rows, err := e.o.Store.Runs(e.ctx, ledger.RunFilter{Key: key, Limit: 1})
+	if err != nil || len(rows) == 0 {
+		return "", err
+	}
+	return rows[0].ID, nil
+}
+
+// Cancel ends a run and what it has in flight. Conflict: it has ended.
+func (e *Engine) Cancel(ctx context.Context, id, reason string) (View, error) {
+	id, err := e.Resolve(ctx, id)
+	if err != nil {
+		return View{}, err
+	}
+	return ask(ctx, e, func(t *turn) func() (View, error) {
+		a := e.runs[id]
+		if a == nil {
+			return reply(View{}, apierr.New(apierr.Conflict, "run %s has already ended", id).WithNext("loopkeeper show "+id))
+		}
+		if err := t.execute(a, run.Cancel{Reason: reason}); err != nil {
+			return reply(View{}, err)
+		}
+		return func() (View, error) { return e.view(a), nil }
+	})
+}
+
+// retire takes an ended run out of the loop's hands: its attempts are cancelled, its script and its watchers end.
+func (t *turn) retire(a *active) {
+	e := t.e
+	for _, f := range e.sortedFlights() {
+		if f.run == a {
+			t.orphan(f)
+			e.dispatch.Cancel(f.node, f.key)
+		}
+	}
+	if a.driver != nil {
+		a.driver.cancel()
+	}
+	e.show(a, t.now)
+	for w := range a.watchers {
+		w.close()
+	}
+	clear(a.watchers)
+	delete(e.runs, a.state.Pinned.ID)
+	e.order = slices.DeleteFunc(e.order, func(o *active) bool { return o == a })
+	e.o.Log.Info("a run has ended", "run", a.state.Pinned.ID, "state", a.state.Status)
+}
+
+// expire ends the budget of runs whose active time is over.
+func (t *turn) expire() {
+	for _, a := range t.e.order {
+		if end := a.deadline(); !end.IsZero() && !t.now.Before(end) {
+			_ = t.execute(a, run.Expire{Spent: t.now.Sub(a.state.Started)}) // logged there
+		}
+	}
+}
+
+// deadline is when the run's active time is over, zero for never.
+func (a *active) deadline() time.Time {
+	s := a.state
+	if s.Status != run.Running || s.Pinned.Limits.ActiveSeconds == 0 || s.Limit != nil {
+		return time.Time{}
+	}
+	return s.Started.Add(time.Duration(s.Pinned.Limits.ActiveSeconds) * time.Second)
+}
+
+// host starts scripts while there are hosts for them: first those of runs under way, then queued ones, oldest first.
+func (t *turn) host() {
+	free := t.e.o.MaxScripts
+	for _, a := range t.e.order {
+		if a.driver != nil {
+			free--
+		}
+	}
+	for _, want := range []run.Status{run.Running, run.Queued} {
+		for _, a := range t.e.order {
+			if free <= 0 {
+				return
+			}
+			if a.driver != nil || a.state.Status != want || a.state.Script != nil {
+				continue
+			}
+			if want == run.Queued && t.execute(a, run.Start{}) != nil {
+				continue
+			}
+			free--
+			t.then(func() { t.e.drive(a) })
+		}
+	}
+}
+
+// idAlphabet has no letters or digits that look alike.
+const idAlphabet = "23456789abcdefghjkmnpqrstvwxyz"
+
+// newID returns an id that no run has: four characters, longer ones only when those clash.
+func (e *Engine) newID() (string, error) {
+	for n := 4; ; n++ {
+		for range 8 {
+			id := randomID(n)
+			if e.runs[id] != nil {
+				continue
+			}
+			rows, err := e.o.Store.Runs(e.ctx, ledger.RunFilter{Prefix: id, Limit: 1})
+			if err != nil {
+				return "", err
+			}
+			if len(rows) == 0 {
+				return id, nil
+			}
+		}
+	}
+}
+
+func randomID(n int) string {
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // never fails
+	for i := range b {
+		b[i] = idAlphabet[int(b[i])%len(idAlphabet)]
+	}
+	return string(b)
+}
+
+func newSeed() int64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:])                               // never fails
+	return int64(binary.LittleEndian.Uint64(b[:]) >> 11) // 53 bits: exact in a script
+}
+
+// sortedFlights are the attempts in flight in a fixed order, so that what follows from a turn does not depend on a map.
+func (e *Engine) sortedFlights() []*flight {
+	out := make([]*flight, 0, len(e.flights))
+	for _, f := range e.flights {
+		out = append(out, f)
+	}
+	slices.SortFunc(out, func(a, b *flight) int {
+		return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.key, b.key))
+	})
+	return out
+}
