@@ -43,8 +43,8 @@ func (s *State) succeeded(p *AttemptSucceeded, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	s.share(p.Node).Items++
 	if p.Phase == Work {
+		s.share(p.Node).Items++
 		it.Tries++
 		it.JudgeTries = 0
 		it.Result, it.Report, it.Node = p.Result, p.Report, p.Node

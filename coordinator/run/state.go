@@ -46,7 +46,7 @@ type Delivery struct {
 
 // Share is what one node did.
 type Share struct {
-	Items        int64 // attempts that succeeded
+	Items        int64 // results made, accepted or not
 	FailedTries  int64
 	OutputTokens int64
 	OutputNanos  int64

@@ -34,7 +34,7 @@ const (
 
 // Ended says whether s is an end.
 func (s Status) Ended() bool {
-	return len(transitions[s]) == 0
+	return s != "" && len(transitions[s]) == 0
 }
 
 // Transitions returns the statuses that can follow s, none for an end.

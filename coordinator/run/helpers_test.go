@@ -1,0 +1,109 @@
+package run
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+var birth = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// tape drives one run in a test: commands in, events recorded.
+type tape struct {
+	t      testing.TB
+	s      *State
+	now    time.Time
+	events []Event
+	log    strings.Builder
+}
+
+func newTape(t testing.TB) *tape {
+	tp := &tape{t: t, s: &State{}, now: birth}
+	tp.do(Create{Created{ID: "k3f9", Workflow: "map", Script: "abc", Input: json.RawMessage(`{}`), Seed: 7, Clock: birth}})
+	tp.do(Start{})
+	return tp
+}
+
+// do executes a command that must not be refused, a second after the one before.
+func (tp *tape) do(cmd Command) []Event {
+	tp.t.Helper()
+	events, err := tp.try(cmd)
+	if err != nil {
+		tp.t.Fatalf("%T: %v", cmd, err)
+	}
+	return events
+}
+
+func (tp *tape) try(cmd Command) ([]Event, error) {
+	tp.t.Helper()
+	tp.now = tp.now.Add(time.Second)
+	events, err := Execute(tp.s, cmd, tp.now)
+	tp.events = append(tp.events, events...)
+	fmt.Fprintf(&tp.log, "> %s\n", strings.TrimPrefix(fmt.Sprintf("%T", cmd), "run."))
+	if err != nil {
+		fmt.Fprintf(&tp.log, "  refused: %v\n", err)
+	}
+	for _, e := range events {
+		kind, payload, err := Encode(e)
+		if err != nil {
+			tp.t.Fatal(err)
+		}
+		fmt.Fprintf(&tp.log, "  %d %s %s\n", e.Seq, kind, payload)
+	}
+	return events, err
+}
+
+func (tp *tape) ask(kind, body string) int {
+	tp.t.Helper()
+	pos := len(tp.s.Requests)
+	note := kind == KindLog || kind == KindOutput || kind == KindCollected
+	tp.do(Yield{Requests: []Request{{Pos: pos, Kind: kind, Body: json.RawMessage(body), Note: note}}})
+	return pos
+}
+
+func (tp *tape) returns() { tp.t.Helper(); tp.do(Yield{End: &ScriptEnd{}}) }
+
+// place places whatever is ready for an item, after its backoff.
+func (tp *tape) place(pos, item int, node string) AttemptID {
+	tp.t.Helper()
+	id := tp.s.Requests[pos].next(item)
+	tp.do(Place{AttemptID: id, Node: node, Model: "m", Digest: "d", Context: 4096, Why: "it is loaded there"})
+	return id
+}
+
+func (tp *tape) succeed(id AttemptID, value string) {
+	tp.t.Helper()
+	tp.do(Finish{AttemptID: id, Result: Content{Value: json.RawMessage(value)}, Evidence: Evidence{Report: Report{PromptTokens: 10, OutputTokens: 5}}})
+}
+
+func (tp *tape) fail(id AttemptID, kind string, advice Advice) {
+	tp.t.Helper()
+	tp.do(Finish{AttemptID: id, Failure: &Failure{Kind: kind, Message: "it was " + kind, Advice: advice}})
+}
+
+func (tp *tape) want(status Status) {
+	tp.t.Helper()
+	if tp.s.Status != status {
+		tp.t.Fatalf("the run is %s, want %s\n%s", tp.s.Status, status, tp.log.String())
+	}
+}
+
+func refold(t rapid.TB, events []Event) *State {
+	t.Helper()
+	s := &State{}
+	for _, e := range events {
+		kind, payload, err := Encode(e)
+		if err == nil {
+			e, err = Decode(e.Seq, e.Time, kind, payload)
+		}
+		if err = errors.Join(err, Apply(s, e)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}

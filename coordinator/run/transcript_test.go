@@ -1,0 +1,118 @@
+package run
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
+
+// The transcripts are commands in and events out, as a person would read them in the ledger.
+var stories = map[string]func(*tape){
+	"batch-completes": func(tp *tape) {
+		tp.ask(KindBatch, `{"items":["a",{"ref":"ff","name":"b.md","bytes":3}],"model":"small","prompt":"{{item}}","schema":{}}`)
+		a, b := tp.place(0, 0, "n1"), tp.place(0, 1, "n2")
+		tp.do(Begin{a})
+		tp.succeed(b, `{"x":2}`)
+		tp.succeed(a, `{"x":1}`)
+		tp.ask(KindOutput, `{"name":"result","sources":[0],"value":[1,2]}`)
+		tp.returns()
+		tp.want(Completed)
+	},
+	"judged-and-sent-back": func(tp *tape) {
+		tp.ask(KindGenerate, `{"evaluate":{"criteria":["short"],"model":"judge"},"model":"small","prompt":"write"}`)
+		tp.succeed(tp.place(0, 0, "n1"), `"long"`)
+		tp.succeed(tp.place(0, 0, "n2"), `{"verdict":"sent_back","reasons":["too long"]}`)
+		tp.succeed(tp.place(0, 0, "n1"), `"short"`)
+		tp.succeed(tp.place(0, 0, "n2"), `{"verdict":"passed","reasons":[]}`)
+		tp.returns()
+		tp.want(Completed)
+	},
+	"retry-then-fail": func(tp *tape) {
+		tp.ask(KindGenerate, `{"model":"small","prompt":"write","retry":{"attempts":2}}`)
+		tp.fail(tp.place(0, 0, "n1"), "empty_turn", Changed)
+		tp.fail(tp.place(0, 0, "n1"), "schema_violation", Changed)
+		tp.returns()
+		tp.want(Incomplete)
+	},
+	"node-lost": func(tp *tape) {
+		tp.ask(KindGenerate, `{"model":"small","prompt":"write","retry":{"attempts":1}}`)
+		lost := tp.place(0, 0, "n1")
+		tp.fail(lost, KindNodeLost, OtherNode)
+		second := tp.place(0, 0, "n2")
+		_, _ = tp.try(Finish{AttemptID: lost, Result: Content{Value: []byte(`"late"`)}}) // refused: it is not in flight
+		tp.do(Late{Finish{AttemptID: lost, Evidence: Evidence{Node: "n1"}, Result: Content{Value: []byte(`"late"`)}}})
+		tp.succeed(second, `"in time"`)
+		tp.returns()
+		tp.want(Completed)
+	},
+	"cancel": func(tp *tape) {
+		tp.ask(KindBatch, `{"items":["a","b"],"model":"small","prompt":"{{item}}"}`)
+		id := tp.place(0, 0, "n1")
+		tp.do(Cancel{Reason: "changed my mind"})
+		_, _ = tp.try(Finish{AttemptID: id, Result: Content{Value: []byte(`1`)}}) // refused
+		tp.do(Late{Finish{AttemptID: id, Evidence: Evidence{Node: "n1", Raw: "ee"}}})
+		tp.want(Cancelled)
+	},
+	"script-throws": func(tp *tape) {
+		tp.ask(KindGenerate, `{"model":"small","prompt":"write"}`)
+		tp.do(Yield{Requests: []Request{{Pos: 1, Kind: KindLog, Note: true, Body: []byte(`{"level":"warn","text":"oh"}`)}},
+			End: &ScriptEnd{Error: &Error{Kind: "threw", Message: "Error: no", File: "review.ts", Line: 12, Column: 7}}})
+		tp.want(Failed)
+	},
+	"limit-reached": func(tp *tape) {
+		tp.ask(KindBatch, `{"items":["a","b"],"model":"small","prompt":"{{item}}"}`)
+		id := tp.place(0, 0, "n1")
+		tp.do(Expire{Spent: tp.now.Sub(birth)})
+		tp.want(Running)
+		_, _ = tp.try(Place{AttemptID: AttemptID{Pos: 0, Item: 1, Phase: Work, Number: 1}, Node: "n1"}) // refused: nothing new
+		tp.succeed(id, `1`)
+		tp.want(TimedOut)
+	},
+	"diverged": func(tp *tape) {
+		tp.ask(KindGenerate, `{"model":"small","prompt":"write"}`)
+		tp.do(Diverge{Divergence{Pos: 0, Expected: "generate {}", Got: "log {}"}})
+		tp.want(Diverged)
+	},
+	"read-and-bad-request": func(tp *tape) {
+		tp.ask(KindRead, `{"ref":"ff"}`)
+		tp.do(Answer{Pos: 0, Result: Content{Ref: "ff", Text: true}})
+		tp.ask(KindGenerate, `{"prompt":"no model"}`)
+		tp.ask("teleport", `{}`)
+		tp.ask(KindBatch, `{"items":[],"model":"small","prompt":"x"}`)
+		tp.ask(KindCollected, `{"failures":[{"key":"k","message":"m"}],"label":"each"}`)
+		tp.returns()
+		tp.want(Incomplete)
+	},
+	"cannot-fit": func(tp *tape) {
+		tp.ask(KindGenerate, `{"label":"big one","model":"huge","prompt":"x"}`)
+		tp.do(Reject{Pos: 0, Item: 0, Failure: Failure{Kind: "cannot_fit", Message: "needs 80 GB", Advice: Never}})
+		tp.returns()
+		tp.want(Incomplete)
+	},
+}
+
+func TestTranscripts(t *testing.T) {
+	for name, story := range stories {
+		t.Run(name, func(t *testing.T) {
+			tp := newTape(t)
+			story(tp)
+			path := filepath.Join("testdata", name+".txt")
+			if *update {
+				if err := os.WriteFile(path, []byte(tp.log.String()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(want) != tp.log.String() {
+				t.Errorf("the transcript changed; if that is right, run with -update.\ngot:\n%s\nwant:\n%s", tp.log.String(), want)
+			}
+			equalStates(t, tp.s, refold(t, tp.events))
+		})
+	}
+}
