@@ -124,7 +124,7 @@ func compareBool(a, b bool) int {
 	}
 }
 
-// roomAfter packs the model beside what is left on the node. Ollama 0.30 would evict on its own account when its
+// roomAfter (rules 2 and 3) packs the model beside what is left on the node. Ollama 0.30 would evict on its own account when its
 // prediction is above 80 % of the free memory, so beside others that has to hold as well.
 func (f *fit) roomAfter(h *host, gone []bool) room {
 	if len(f.needs) == 0 {

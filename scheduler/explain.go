@@ -79,7 +79,7 @@ func (p *planner) explain(g *group) Explanation {
 	return e
 }
 
-// outlook is for a model that no node can take as things are: what would have to change, or "" when nothing known could.
+// outlook (rule 9) is for a model that no node can take as things are: what would have to change, or "" when nothing known could.
 func (p *planner) outlook(g *group, verdicts []NodeVerdict) (WaitFor, string) {
 	model := g.key.model
 	if len(p.hosts) == 0 {

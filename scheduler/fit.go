@@ -17,7 +17,7 @@ const (
 	RulesRunner  Rules = "runner"  // 0.30 and newer: it evicts when its own prediction exceeds 80 % of free memory
 )
 
-// RuleSet is the rule set of an Ollama version such as "0.17.4". A version that cannot be read gets RulesRunner, because
+// RuleSet (rule 3) is the rule set of an Ollama version such as "0.17.4". A version that cannot be read gets RulesRunner, because
 // a fit under those is a fit under both.
 func RuleSet(version string) Rules {
 	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")

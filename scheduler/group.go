@@ -154,7 +154,7 @@ func (p *planner) choose(g *group) {
 	}
 }
 
-// eligible reports whether a node could run a group now or after loads and unloads. A model that is loaded needs no
+// eligible (rule 4) reports whether a node could run a group now or after loads and unloads. A model that is loaded needs no
 // memory figures. A pinned task may go back to a draining node that still has its model: it runs there already.
 func (p *planner) eligible(g *group, i int) bool {
 	h, f := p.hosts[i], g.fits[i]

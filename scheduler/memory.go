@@ -16,7 +16,7 @@ func (l Limits) reserve(p Pool) uint64 {
 	return cmp.Or(l.ReserveHost, min(p.Total.N/10, reserveHostMost))
 }
 
-// Available is what a model could take in a pool of a node once the models with the evictable digests are gone:
+// Available (rule 2) is what a model could take in a pool of a node once the models with the evictable digests are gone:
 // min(measured free + what they give back, total − remaining claims − reserve). It is unknown when the pool's total or
 // free memory is unknown, or when the pool is not one that models of this node go to.
 func Available(node Node, pool string, evictable []string, limits Limits) Bytes {

@@ -14,12 +14,16 @@ func TestAvailable(t *testing.T) {
 		n.Loaded = []Loaded{loaded}
 		return n
 	}
+	boastful := card(1)
+	boastful.Loaded[0].SizeBytes, boastful.Loaded[0].VRAMBytes = 23*giB, 23*giB
 	for _, c := range []struct {
 		name  string
 		node  Node
 		evict []string
 		want  uint64
 	}{
+		{"what stays counts with Ollama's figure when that is larger", boastful, nil, giB - 256<<20},
+		{"what goes gives back ours when that is smaller", boastful, []string{big.Digest}, giB + claim - NeedFor(qwen32b, 8192, 1, NeedOptions{GPUs: 1}).Margin},
 		{"the ledger bounds: measured free is stale", card(23), nil, 24*giB - 256<<20 - claim},
 		{"measured free bounds: other programs are using the card", card(1), nil, giB},
 		{"evicting gives back what Ollama reserved", card(1), []string{big.Digest}, giB + frees},
@@ -124,6 +128,19 @@ func TestSeveralCards(t *testing.T) {
 	task := tasks(1, "llama3.3:70b", 0)
 	task[0].Context = 4096
 	expect(t, place(t, task, two), "load alpha llama3.3:70b", "wait load llama3.3:70b/1")
+	// layers are not divisible: what would just fill both cards together does not go
+	need := NeedFor(llama70b, 4096, 1, NeedOptions{GPUs: 2}).Total()
+	layer := llama70b.largestLayer()
+	for _, c := range []struct {
+		spare uint64
+		want  string
+	}{{layer, "load alpha llama3.3:70b"}, {layer - 1, "wait memory llama3.3:70b/1"}} {
+		exact := twoCards(0, 0, huge)
+		exact.Pools[1].Free.N, exact.Pools[2].Free.N = need/2, need-need/2+c.spare
+		if got := actions(place(t, task, exact)); got[0] != c.want {
+			t.Errorf("%d bytes beyond the need: %v, want %q", c.spare, got, c.want)
+		}
+	}
 	// what does not fit one card's rest is not split by counting both rests as one without slack
 	expect(t, place(t, tasks(1, "qwen2.5:14b", 0), twoCards(5.5, 5.5, middle)), "wait memory qwen2.5:14b/1")
 	// the model in use sits where the memory is in use: the other card is free

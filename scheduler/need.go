@@ -26,7 +26,7 @@ type NeedOptions struct {
 	KVType string // "f16" (or empty), "q8_0", "q4_0"; q8_0 and q4_0 at their real block sizes
 }
 
-// NeedFor is the memory that a model needs on one node, by part. context is in tokens per slot. Weights come from the
+// NeedFor (rule 1) is the memory that a model needs on one node, by part. context is in tokens per slot. Weights come from the
 // tensor list, the KV cache from the heads of each layer, the graph from the family of the architecture.
 func NeedFor(shape Shape, context, slots int, opts NeedOptions) Need {
 	context, slots = max(context, 1), max(slots, 1)

@@ -239,3 +239,30 @@ func golden(t *testing.T, name, got string) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+func TestAFurtherCopyEvictsOnlyForALongQueue(t *testing.T) {
+	a := gpuNode("alpha", 24, 23.5, small).load(loadedAt(small, 8192, 1, 1, time.Hour))
+	b := gpuNode("beta", 24, 23.5, small, big).load(loadedAt(big, 8192, 1, 0, time.Hour))
+	expect(t, place(t, tasks(1, "llama3.1:8b", 0), a, b), "wait slot llama3.1:8b/1")
+	expect(t, place(t, tasks(2, "llama3.1:8b", 0), a, b), "unload beta qwen2.5:32b", "wait load llama3.1:8b/1", "wait load llama3.1:8b/2")
+}
+
+func TestWhereALoadGoes(t *testing.T) {
+	expect(t, place(t, tasks(1, "llama3.1:8b", 0),
+		gpuNode("alpha", 24, 23.5, small, middle).load(loadedAt(middle, 8192, 1, 1, time.Hour)), gpuNode("beta", 24, 23.5, small)),
+		"load beta llama3.1:8b", "wait load llama3.1:8b/1") // both have room, alpha is at work
+	expect(t, place(t, tasks(1, "qwen2.5:14b", 0),
+		gpuNode("alpha", 24, 23.5, middle, big).load(loadedAt(big, 8192, 1, 0, time.Hour)),
+		gpuNode("beta", 12, 11.5, middle, small).load(loadedAt(small, 8192, 1, 0, time.Hour))),
+		"unload beta llama3.1:8b", "wait load qwen2.5:14b/1") // the smaller loss
+	a, b := gpuNode("alpha", 24, 23.5, small), gpuNode("beta", 24, 23.5, small)
+	preferred := tasks(1, "llama3.1:8b", 0)
+	preferred[0].Prefer = "beta"
+	expect(t, place(t, preferred, a, b), "load beta llama3.1:8b", "wait load llama3.1:8b/1")
+	// two tasks that look different do not count on the same slot of a load in flight
+	a.Loading = &Claim{Digest: small.Digest, Name: small.Name, Context: 8192, Need: 7 * giB}
+	two := tasks(2, "llama3.1:8b", 0)
+	expect(t, place(t, two[:1], a, b), "wait load llama3.1:8b/1")
+	two[1].Prefer = "beta"
+	expect(t, place(t, two, a, b), "load beta llama3.1:8b", "wait load llama3.1:8b/1", "wait load llama3.1:8b/2")
+}
