@@ -102,8 +102,7 @@ func docComment(text []byte) string {
 func syntaxFailure(errors []api.Message) *Failure {
 	for i, e := range errors {
 		if e.Location != nil {
-			errors[i].Location.File = plainSource(e.Location.Namespace + ":" + e.Location.File)
-			errors[i].Location.Namespace = ""
+			errors[i].Location.File = plainSource(e.Location.File)
 		}
 	}
 	first := errors[0]

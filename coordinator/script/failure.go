@@ -3,9 +3,6 @@ package script
 import (
 	"errors"
 	"fmt"
-	"regexp"
-	"strconv"
-	"strings"
 
 	"github.com/dop251/goja"
 )
@@ -24,14 +21,14 @@ func (v *vm) failure(err error) error {
 	switch {
 	case errors.As(err, &interrupted) && errors.As(interrupted.Unwrap(), &stop):
 		failure := *stop.failure
-		failure.locate(frames(interrupted.Stack()))
+		failure.locate(v.frames(interrupted.Stack()))
 		return &failure
 	case errors.As(err, &overflow):
 		failure := &Failure{Kind: Threw, Message: fmt.Sprintf("functions call each other more than %d deep", maxCallDepth)}
-		failure.locate(frames(overflow.Stack()))
+		failure.locate(v.frames(overflow.Stack()))
 		return failure
 	case errors.As(err, &exception):
-		return thrown(v.js, exception.Value(), exception.Stack())
+		return v.thrown(exception.Value(), exception.Stack())
 	default:
 		return err
 	}
@@ -39,18 +36,21 @@ func (v *vm) failure(err error) error {
 
 // thrown describes a thrown value. An Error knows where it was made; any other value is placed where it was thrown, if
 // that is known.
-func thrown(js *goja.Runtime, value goja.Value, stack []goja.StackFrame) *Failure {
-	failure := &Failure{Kind: Threw, Message: "uncaught " + safeString(js, value)}
+func (v *vm) thrown(value goja.Value, stack []goja.StackFrame) *Failure {
+	failure := &Failure{Kind: Threw, Message: "uncaught " + safeString(v.js, value)}
 	object, ok := value.(*goja.Object)
-	if ok && isError(js, object) {
-		failure.Message = safeString(js, object)
+	if ok && isError(v.js, object) {
+		failure.Message = safeString(v.js, object)
 		for cause, depth := object, 0; cause != nil && failure.Line == 0 && depth < 10; depth++ {
-			failure.locate(parseStack(property(js, cause, "stack")))
-			cause, _ = get(js, cause, "cause").(*goja.Object)
+			failure.locate(v.mapped(parseStack(property(v.js, cause, "stack"))))
+			cause, _ = get(v.js, cause, "cause").(*goja.Object)
 		}
 	}
 	if failure.Line == 0 {
-		failure.locate(frames(stack))
+		failure.locate(v.frames(stack))
+	}
+	if failure.File == "" {
+		failure.File = v.source.Name
 	}
 	return failure
 }
@@ -88,59 +88,4 @@ func safeString(js *goja.Runtime, value goja.Value) (text string) {
 		return "a value that cannot be shown"
 	}
 	return text
-}
-
-// frame is one line of a stack in the user's terms.
-type frame struct {
-	function, file string
-	line, column   int
-}
-
-func (f frame) String() string {
-	return fmt.Sprintf("    at %s (%s:%d:%d)\n", f.function, f.file, f.line, f.column)
-}
-
-func frames(stack []goja.StackFrame) []frame {
-	var out []frame
-	for i := range stack {
-		if p := stack[i].Position(); p.Line > 0 {
-			out = append(out, frame{stack[i].FuncName(), p.Filename, p.Line, p.Column})
-		}
-	}
-	return out
-}
-
-// stackLine matches goja's "at name (file:line:column(pc))" and "at file:line:column(pc)".
-var stackLine = regexp.MustCompile(`(?m)^\s*at (?:(\S+) \()?(.+):(\d+):(\d+)\(\d+\)\)?$`)
-
-func parseStack(text string) []frame {
-	var out []frame
-	for _, m := range stackLine.FindAllStringSubmatch(text, -1) {
-		line, _ := strconv.Atoi(m[3])   // digits by the expression
-		column, _ := strconv.Atoi(m[4]) // likewise
-		function := m[1]
-		if function == "" {
-			function = "<anonymous>"
-		}
-		out = append(out, frame{function, m[2], line, column})
-	}
-	return out
-}
-
-// locate sets stack and place from frames: the place is the innermost frame in the user's own files, and the library's
-// frames are left out of the stack.
-func (f *Failure) locate(stack []frame) {
-	var text strings.Builder
-	for _, at := range stack {
-		if strings.HasPrefix(at.file, libraryNamespace+":") {
-			continue
-		}
-		if f.Line == 0 {
-			f.File, f.Line, f.Column = at.file, at.line, at.column
-		}
-		text.WriteString(at.String())
-	}
-	if f.Stack == "" {
-		f.Stack = text.String()
-	}
 }

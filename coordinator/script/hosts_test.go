@@ -3,6 +3,7 @@ package script
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"testing"
 	"time"
 )
@@ -70,4 +71,19 @@ func lines(requests []Request) string {
 		text += r.Kind + " " + string(r.Body) + "\n"
 	}
 	return text
+}
+
+// hosts are the two ways to run a script; what holds for a script holds for both.
+func hosts(limits Limits) map[string]Host {
+	return map[string]Host{
+		"in process": NewHost(limits),
+		"child":      NewChildHost(ChildOptions{Command: []string{os.Args[0], childArgument}, Limits: limits}),
+	}
+}
+
+// onBoth runs a test for each host.
+func onBoth(t *testing.T, test func(t *testing.T, host Host)) {
+	for name, host := range hosts(Limits{}) {
+		t.Run(name, func(t *testing.T) { test(t, host) })
+	}
 }

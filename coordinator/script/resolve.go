@@ -61,12 +61,13 @@ func loaded(text []byte, err error) func(name string) (api.OnLoadResult, error) 
 
 func resolve(read readFile, args api.OnResolveArgs) (api.OnResolveResult, error) {
 	inLibrary := args.Namespace == libraryNamespace
+	fromStub := !inLibrary && args.Namespace != userNamespace
 	switch {
 	case args.Path == libraryModule:
 		return api.OnResolveResult{Path: "index.ts", Namespace: libraryNamespace, SideEffects: api.SideEffectsTrue}, nil
-	case args.Path == runtimeModule:
+	case fromStub && args.Path == runtimeModule:
 		return api.OnResolveResult{Path: "runtime.ts", Namespace: libraryNamespace}, nil
-	case strings.HasPrefix(args.Path, entryPrefix) && args.Namespace != userNamespace && !inLibrary:
+	case fromStub && strings.HasPrefix(args.Path, entryPrefix):
 		return api.OnResolveResult{Path: args.Path[len(entryPrefix):], Namespace: userNamespace}, nil
 	case inLibrary && relative(args.Path):
 		return api.OnResolveResult{Path: path.Join(path.Dir(args.Importer), args.Path) + ".ts", Namespace: libraryNamespace}, nil

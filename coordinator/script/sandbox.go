@@ -41,14 +41,9 @@ func newRuntime(seed int64, now func() time.Time) (*goja.Runtime, error) {
 	return vm, nil
 }
 
-// compile parses a program with its source map, so that every position goja reports is one in the user's own files.
+// compile parses a program. Its source map is left for when a failure has to be placed, see positions.
 func compile(p Program) (*goja.Program, error) {
-	code := string(p.Code)
-	if len(p.SourceMap) > 0 {
-		code += "\n//# sourceMappingURL=program.js.map\n"
-	}
-	load := parser.WithSourceMapLoader(func(string) ([]byte, error) { return p.SourceMap, nil })
-	tree, err := goja.Parse(p.Name, code, load)
+	tree, err := goja.Parse(p.Name, string(p.Code), parser.WithDisableSourceMaps)
 	if err != nil {
 		return nil, err
 	}

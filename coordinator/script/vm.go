@@ -16,6 +16,7 @@ var noteKinds = map[string]bool{"output": true, "collected": true, "log": true}
 // vm is one runtime with its program loaded: the part of a session that is the same in this process and in a child.
 type vm struct {
 	js        *goja.Runtime
+	source    Program
 	program   *goja.Object
 	clock     time.Time
 	next      int                     // position of the next request
@@ -39,6 +40,7 @@ func newVM(seed int64, clock time.Time) (*vm, error) {
 
 // load runs the program's top level.
 func (v *vm) load(p Program) error {
+	v.source = p
 	code, err := compile(p)
 	if err != nil {
 		return &Failure{Kind: Syntax, Message: err.Error(), File: p.Name}
@@ -77,6 +79,9 @@ func (v *vm) describe(p Program) (Interface, error) {
 func (v *vm) start(p Program, input json.RawMessage) Yield {
 	if err := v.load(p); err != nil {
 		return v.end(err)
+	}
+	if len(input) == 0 {
+		input = json.RawMessage("null")
 	}
 	value, err := v.call("run", string(input))
 	if err != nil {
@@ -189,12 +194,15 @@ func (v *vm) firstUnhandled() *Failure {
 	return nil
 }
 
-func (v *vm) rejected(p *goja.Promise) *Failure { return thrown(v.js, p.Result(), nil) }
+func (v *vm) rejected(p *goja.Promise) *Failure { return v.thrown(p.Result(), nil) }
 
 func (v *vm) end(err error) Yield {
 	failure := &Failure{}
 	if !errors.As(err, &failure) {
 		failure = &Failure{Kind: Crashed, Message: err.Error()}
+	}
+	if failure.File == "" {
+		failure.File = v.source.Name
 	}
 	return v.take(&End{Failure: failure})
 }

@@ -61,8 +61,11 @@ export async function all(branches: { readonly [name: string]: Promise<unknown> 
   return Object.fromEntries(names.map((name) => [name, values[name]]));
 }
 
+// The error has the stack of the first branch that failed, because that is the place to look at.
 function branchesFailed(failed: string[], failures: Record<string, unknown>, of: number): Error {
   const reasons = failed.map((name) => `${name}: ${failureOf(failures[name]).message}`);
   const error = new Error(`${failed.length} of ${of} branches failed: ${reasons.join("; ")}`);
-  return Object.assign(error, { cause: failures[failed[0]], failures });
+  const cause = failures[failed[0]];
+  if (cause instanceof Error) error.stack = cause.stack;
+  return Object.assign(error, { cause, failures });
 }

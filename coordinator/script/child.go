@@ -1,0 +1,194 @@
+package script
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// ChildOptions say how a child host starts its children.
+type ChildOptions struct {
+	Command []string // program and arguments that lead to ServeChild, such as this binary with its hidden subcommand
+	Limits  Limits
+}
+
+// NewChildHost returns a host that runs each script in a process of its own, so that a script that eats memory or loops
+// inside a native call ends that process only. A child has no environment, and ends with its session or its parent.
+func NewChildHost(o ChildOptions) Host {
+	o.Limits = o.Limits.withDefaults()
+	return &childHost{o}
+}
+
+type childHost struct{ ChildOptions }
+
+func (h *childHost) Describe(ctx context.Context, p Program) (Interface, error) {
+	s, err := h.spawn()
+	if err != nil {
+		return Interface{}, err
+	}
+	defer s.stop()
+	a, err := s.ask(ctx, question{Limits: &h.Limits, Describe: &p})
+	switch {
+	case err != nil:
+		return Interface{}, named(err, p)
+	case a.Failure != nil:
+		return Interface{}, a.Failure
+	case a.Interface == nil:
+		return Interface{}, errNoAnswer
+	}
+	return *a.Interface, nil
+}
+
+func (h *childHost) Start(ctx context.Context, start Start) (Session, Yield, error) {
+	s, err := h.spawn()
+	if err != nil {
+		return nil, Yield{}, err
+	}
+	s.program = start.Program
+	y, err := s.step(ctx, question{Limits: &h.Limits, Start: &start})
+	if err != nil {
+		s.stop()
+		return nil, Yield{}, err
+	}
+	return s, y, nil
+}
+
+func (h *childHost) spawn() (*childSession, error) {
+	if len(h.Command) == 0 {
+		return nil, errors.New("start a script: the host has no command")
+	}
+	s := &childSession{limits: h.Limits, cmd: exec.Command(h.Command[0], h.Command[1:]...)}
+	s.cmd.Env = []string{"TZ=UTC"}
+	s.cmd.Stderr = &s.stderr
+	in, err := s.cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start a script: %w", err)
+	}
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start a script: %w", err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start a script: %w", err)
+	}
+	s.in, s.out = in, bufio.NewReader(out)
+	return s, nil
+}
+
+// childSession is a script in a child process.
+type childSession struct {
+	limits  Limits
+	program Program
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	out     *bufio.Reader
+	stderr  head
+	late    atomic.Bool // the child was killed because it took too long
+	closed  atomic.Bool
+	stopped sync.Once
+}
+
+func (s *childSession) Deliver(ctx context.Context, d Delivery) (Yield, error) {
+	return s.step(ctx, question{Delivery: &d})
+}
+
+// Close ends the child process and waits until it is gone.
+func (s *childSession) Close() error {
+	s.stop()
+	return nil
+}
+
+// stop kills the child, which has nothing worth saving, and waits for it.
+func (s *childSession) stop() {
+	s.closed.Store(true)
+	s.kill()
+	s.wait()
+}
+
+func (s *childSession) kill() { _ = s.cmd.Process.Kill() } // an error means that it has ended already
+
+func (s *childSession) wait() {
+	s.stopped.Do(func() {
+		_ = s.in.Close()
+		_ = s.cmd.Wait() // its exit code is read from ProcessState
+	})
+}
+
+// errNoAnswer is a child that does not speak the protocol.
+var errNoAnswer = errors.New("the script's process gave no answer that is understood")
+
+// step asks for the next yield. The end of the child is the end of the script, so it comes as a yield.
+func (s *childSession) step(ctx context.Context, q question) (Yield, error) {
+	a, err := s.ask(ctx, q)
+	var failure *Failure
+	switch {
+	case errors.As(err, &failure):
+		failure.File = s.program.Name
+		return Yield{End: &End{Failure: failure}}, nil
+	case err != nil:
+		return Yield{}, err
+	case a.Yield == nil:
+		return Yield{}, errNoAnswer
+	}
+	return *a.Yield, nil
+}
+
+// ask sends a question and waits for the answer. It returns a *Failure when the child died of the script.
+func (s *childSession) ask(ctx context.Context, q question) (answer, error) {
+	if s.closed.Load() {
+		return answer{}, errClosed
+	}
+	cancelled := context.AfterFunc(ctx, s.kill)
+	defer cancelled()
+	backstop := time.AfterFunc(s.patience(), func() {
+		s.late.Store(true)
+		s.kill()
+	})
+	defer backstop.Stop()
+
+	var a answer
+	err := writeMessage(s.in, q)
+	if err == nil {
+		err = readMessage(s.out, &a)
+	}
+	if err != nil {
+		return answer{}, s.died(ctx, err)
+	}
+	if a.Error != "" {
+		return answer{}, fmt.Errorf("the script's process: %s", a.Error)
+	}
+	return a, nil
+}
+
+// patience is how long a step may take by the clock. The child counts its own CPU time; this is for one that cannot.
+func (s *childSession) patience() time.Duration { return 10*s.limits.CPU + 30*time.Second }
+
+func (s *childSession) died(ctx context.Context, err error) error {
+	byCaller := s.closed.Load()
+	s.stop()
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case byCaller:
+		return errClosed
+	case errors.Is(err, errTooLong):
+		return &Failure{Kind: Memory, Message: err.Error() + "; pass large values by reference"}
+	default:
+		return exitFailure(s.cmd.ProcessState.ExitCode(), s.late.Load(), s.stderr.String(), s.limits)
+	}
+}
+
+// named gives a failure that knows no file the program's name.
+func named(err error, p Program) error {
+	var failure *Failure
+	if errors.As(err, &failure) && failure.File == "" {
+		failure.File = p.Name
+	}
+	return err
+}

@@ -1,0 +1,44 @@
+package script
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+)
+
+// exitFailure says why a child process died. Go ends a process that the operating system refuses memory, or whose stack
+// has outgrown its limit, with code 2 and a text; there is no other way to tell these from a fault of our own.
+func exitFailure(code int, late bool, stderr string, limits Limits) *Failure {
+	first, _, _ := strings.Cut(stderr, "\n\n") // a Go crash goes on with goroutines
+	switch {
+	case code == exitCPU || late:
+		return cpuFailure(limits.CPU)
+	case code == exitMemory, strings.Contains(stderr, "out of memory"), strings.Contains(stderr, "cannot allocate memory"):
+		return memoryFailure(limits.Memory)
+	case strings.Contains(stderr, "stack overflow"), strings.Contains(stderr, "stack exceeds"):
+		return &Failure{Kind: Memory, Message: "functions call each other too deeply inside built-in calls"}
+	default:
+		return &Failure{Kind: Crashed, Message: fmt.Sprintf("the script's process ended with code %d: %s", code, strings.TrimSpace(first))}
+	}
+}
+
+// head keeps the beginning of what is written, which for a crash is its reason.
+type head struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+const headSize = 8 << 10
+
+func (h *head) Write(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.text = append(h.text, p[:min(len(p), headSize-len(h.text))]...)
+	return len(p), nil
+}
+
+func (h *head) String() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return string(h.text)
+}

@@ -1,0 +1,70 @@
+package script
+
+import (
+	"fmt"
+	"os"
+	"runtime/metrics"
+	"time"
+)
+
+// watchdog holds the script of a child process to its limits. It first interrupts the script, which tells the line; a
+// script inside a native call cannot be interrupted, so then it ends the process with a code that says why.
+type watchdog struct {
+	limits Limits
+	interrupter
+	cpuBefore time.Duration // CPU time of the process when the step began
+	asked     time.Time     // when the step was interrupted; zero: it was not
+}
+
+// guard runs a step of the script under watch.
+func (w *watchdog) guard(v *vm, step func() error) (err error) {
+	w.mu.Lock()
+	w.vm, w.cpuBefore, w.asked = v, cpuTime(), time.Time{}
+	w.mu.Unlock()
+	defer func() {
+		w.disarm()
+		if panicked := recover(); panicked != nil {
+			err = panicFailure(panicked)
+		}
+	}()
+	return step()
+}
+
+func (w *watchdog) run() {
+	for range time.Tick(watchInterval) {
+		w.check(memoryUsed(), cpuTime())
+	}
+}
+
+func (w *watchdog) check(memory int64, cpu time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.vm == nil:
+	case memory > w.limits.Memory:
+		w.stop(memoryFailure(w.limits.Memory), exitMemory, memory > w.limits.Memory*3/2)
+	case cpu-w.cpuBefore > w.limits.CPU:
+		w.stop(cpuFailure(w.limits.CPU), exitCPU, false)
+	}
+}
+
+func (w *watchdog) stop(why *Failure, code int, now bool) {
+	if now || (!w.asked.IsZero() && time.Since(w.asked) > interruptGrace) {
+		os.Exit(code)
+	}
+	if w.asked.IsZero() {
+		w.asked = time.Now()
+		w.vm.js.Interrupt(&stopped{why})
+	}
+}
+
+func memoryFailure(limit int64) *Failure {
+	return &Failure{Kind: Memory, Message: fmt.Sprintf("the script used more than %d MiB of memory", limit>>20)}
+}
+
+// memoryUsed returns the bytes that this process has from the operating system and did not give back.
+func memoryUsed() int64 {
+	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(samples)
+	return int64(samples[0].Value.Uint64()) - int64(samples[1].Value.Uint64())
+}

@@ -1,0 +1,74 @@
+package script
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// maxMessage bounds a line between host and child, in bytes. Large bodies travel by reference, so that a line this long
+// is a mistake.
+const maxMessage = 64 << 20
+
+// question is what a host asks its child, one JSON line each. Exactly one field beside Limits is set.
+type question struct {
+	Limits   *Limits   `json:"limits,omitempty"` // with the first one
+	Describe *Program  `json:"describe,omitempty"`
+	Start    *Start    `json:"start,omitempty"`
+	Delivery *Delivery `json:"delivery,omitempty"`
+}
+
+// answer is what the child says to a question. Exactly one field is set.
+type answer struct {
+	Interface *Interface `json:"interface,omitempty"`
+	Yield     *Yield     `json:"yield,omitempty"`
+	Failure   *Failure   `json:"failure,omitempty"` // of Describe
+	Error     string     `json:"error,omitempty"`   // the question was wrong
+}
+
+// errTooLong is a line of more than maxMessage bytes.
+var errTooLong = fmt.Errorf("a message has more than %d MiB", maxMessage>>20)
+
+func writeMessage(w io.Writer, message any) error {
+	line, err := marshal(message)
+	if err != nil {
+		return err
+	}
+	if len(line) >= maxMessage {
+		return errTooLong
+	}
+	_, err = w.Write(append(line, '\n'))
+	return err
+}
+
+func readMessage(r *bufio.Reader, message any) error {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		line = append(line, part...)
+		if len(line) > maxMessage {
+			return errTooLong
+		}
+		if err == nil {
+			return json.Unmarshal(line, message)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return err
+		}
+	}
+}
+
+// The exit codes with which a child ends itself.
+const (
+	exitCPU    = 71
+	exitMemory = 72
+)
+
+// The child watches itself this often and, when the script cannot be interrupted, ends after the grace.
+const (
+	watchInterval  = 10 * time.Millisecond
+	interruptGrace = 300 * time.Millisecond
+)
