@@ -266,3 +266,20 @@ func TestWhereALoadGoes(t *testing.T) {
 	two[1].Prefer = "beta"
 	expect(t, place(t, two, a, b), "load beta llama3.1:8b", "wait load llama3.1:8b/1", "wait load llama3.1:8b/2")
 }
+
+func TestAFirstCopyComesBeforeAFurtherOne(t *testing.T) {
+	a := gpuNode("alpha", 8, 7.5, small).load(loadedAt(small, 8192, 1, 1, time.Hour))
+	b := gpuNode("beta", 24, 23.5, small, big)
+	plan := place(t, append(tasks(2, "llama3.1:8b", 30*time.Second), tasks(1, "qwen2.5:32b", 0)...), a, b)
+	expect(t, plan, "load beta qwen2.5:32b", "wait slot llama3.1:8b/1", "wait slot llama3.1:8b/2", "wait load qwen2.5:32b/1")
+}
+
+func TestRoomStaysWithTheTaskItWasMadeFor(t *testing.T) {
+	waiting := append(tasks(1, "qwen2.5:32b", 30*time.Second), tasks(1, "qwen2.5:14b", 0)...)
+	node := gpuNode("alpha", 24, 23.5, big, middle)
+	node.RoomFor = "qwen2.5:14b/1"
+	expect(t, place(t, waiting, node), "load alpha qwen2.5:14b", "wait load qwen2.5:32b/1", "wait load qwen2.5:14b/1")
+	node.RoomFor = "qwen2.5:32b/1"
+	node.Pools[1].Free = known(15) // a game took what was made free: nobody else waits for that
+	expect(t, place(t, waiting, node), "load alpha qwen2.5:14b", "wait load qwen2.5:32b/1", "wait load qwen2.5:14b/1")
+}
