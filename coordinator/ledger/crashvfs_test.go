@@ -1,0 +1,214 @@
+package ledger
+
+import (
+	"io"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/vfs"
+)
+
+// disk is a drive in memory that can lose power. Until a file is synced, its writes may reach the platter or not, each
+// sector by itself, and its name may be missing; a removal that was not synced may be undone.
+type disk struct {
+	mu      sync.Mutex
+	rng     *rand.Rand
+	files   map[string]*file
+	removed map[string]*file
+	ops     int // writes, truncations, syncs, creations and removals so far
+	crashAt int // the operation at which power fails, 0 for never
+	off     bool
+	lies    bool // a sync returns at once and does nothing
+}
+
+type file struct {
+	disk    *disk
+	view    []byte // as the running system sees it
+	platter []byte // as it certainly is
+	named   bool   // its folder entry is durable
+	pending []change
+}
+
+// change is a write of data at off, or a truncation to off when data is nil.
+type change struct {
+	off  int64
+	data []byte
+}
+
+const sector = 512
+
+func newDisk(seed uint64) *disk {
+	return &disk{rng: rand.New(rand.NewPCG(seed, 1)), files: map[string]*file{}, removed: map[string]*file{}}
+}
+
+// spend counts an operation; at the fatal one, and ever after, it fails.
+func (d *disk) spend() error {
+	d.ops++
+	if d.ops == d.crashAt {
+		d.off = true
+	}
+	if d.off {
+		return sqlite3.IOERR
+	}
+	return nil
+}
+
+// reboot returns the disk as the next start finds it.
+func (d *disk) reboot() *disk {
+	next := &disk{rng: d.rng, files: map[string]*file{}, removed: map[string]*file{}}
+	survive := func(name string, f *file) {
+		for _, c := range f.pending {
+			if c.data == nil {
+				if d.rng.IntN(2) == 0 {
+					f.platter = resize(f.platter, c.off)
+				}
+				continue
+			}
+			for at := 0; at < len(c.data); at += sector {
+				if d.rng.IntN(2) == 0 {
+					f.platter = put(f.platter, c.data[at:min(at+sector, len(c.data))], c.off+int64(at))
+				}
+			}
+		}
+		next.files[name] = &file{disk: next, view: append([]byte(nil), f.platter...), platter: f.platter, named: true}
+	}
+	for name, f := range d.removed {
+		if d.rng.IntN(2) == 0 {
+			survive(name, f)
+		}
+	}
+	for name, f := range d.files {
+		if f.named || d.rng.IntN(2) == 0 {
+			survive(name, f)
+		}
+	}
+	return next
+}
+
+func resize(b []byte, n int64) []byte {
+	if n <= int64(len(b)) {
+		return b[:n]
+	}
+	return append(b, make([]byte, n-int64(len(b)))...)
+}
+
+func put(b, data []byte, off int64) []byte {
+	b = resize(b, max(int64(len(b)), off+int64(len(data))))
+	copy(b[off:], data)
+	return b
+}
+
+// Open implements vfs.VFS.
+func (d *disk) Open(name string, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if f := d.files[name]; f != nil && name != "" {
+		return f, flags, nil
+	}
+	if flags&vfs.OPEN_CREATE == 0 {
+		return nil, flags, sqlite3.CANTOPEN
+	}
+	if err := d.spend(); err != nil {
+		return nil, flags, err
+	}
+	f := &file{disk: d}
+	if name != "" {
+		d.files[name] = f
+	}
+	return f, flags, nil
+}
+
+// Delete implements vfs.VFS.
+func (d *disk) Delete(name string, syncDir bool) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.spend(); err != nil {
+		return err
+	}
+	f := d.files[name]
+	if f == nil {
+		return sqlite3.IOERR_DELETE_NOENT
+	}
+	delete(d.files, name)
+	if !syncDir && f.named {
+		d.removed[name] = f
+	}
+	return nil
+}
+
+// Access implements vfs.VFS.
+func (d *disk) Access(name string, _ vfs.AccessFlag) (bool, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.files[name] != nil, nil
+}
+
+// FullPathname implements vfs.VFS.
+func (d *disk) FullPathname(name string) (string, error) { return name, nil }
+
+func (f *file) change(c change) error {
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	err := f.disk.spend()
+	f.pending = append(f.pending, c) // the fatal one may still have reached the platter
+	if err != nil {
+		return err
+	}
+	if c.data == nil {
+		f.view = resize(f.view, c.off)
+	} else {
+		f.view = put(f.view, c.data, c.off)
+	}
+	return nil
+}
+
+func (f *file) WriteAt(p []byte, off int64) (int, error) {
+	return len(p), f.change(change{off, append([]byte{}, p...)})
+}
+
+func (f *file) Truncate(size int64) error { return f.change(change{off: size}) }
+
+func (f *file) Sync(vfs.SyncFlag) error {
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	if err := f.disk.spend(); err != nil {
+		return err
+	}
+	if f.disk.lies {
+		return nil
+	}
+	f.platter, f.named, f.pending = append(f.platter[:0], f.view...), true, nil
+	return nil
+}
+
+func (f *file) ReadAt(p []byte, off int64) (int, error) {
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	if off >= int64(len(f.view)) {
+		return 0, io.EOF
+	}
+	n := copy(p, f.view[off:])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+func (f *file) Size() (int64, error) {
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	return int64(len(f.view)), nil
+}
+
+// One connection has the database to itself, so there is nothing to lock.
+func (f *file) Close() error                     { return nil }
+func (f *file) Lock(vfs.LockLevel) error         { return nil }
+func (f *file) Unlock(vfs.LockLevel) error       { return nil }
+func (f *file) CheckReservedLock() (bool, error) { return false, nil }
+
+// What SQLite assumes of the file systems of Linux, macOS and Windows.
+func (f *file) SectorSize() int { return 4096 }
+func (f *file) DeviceCharacteristics() vfs.DeviceCharacteristic {
+	return vfs.IOCAP_POWERSAFE_OVERWRITE
+}
