@@ -173,7 +173,7 @@ func (s *simulation) unload(d Decision) {
 }
 
 func TestAMixedWorkloadEnds(t *testing.T) {
-	for seed := range uint64(5) {
+	for seed := range uint64(3) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 7))
 			a, b, c := gpuNode("a", 48, 47, pulled...), gpuNode("b", 24, 23.5, pulled...), gpuNode("c", 12, 11.5, pulled...)
@@ -199,7 +199,7 @@ func TestAMixedWorkloadEnds(t *testing.T) {
 				t.Errorf("%d tasks ended, want 150", len(s.ended))
 			}
 			t.Logf("makespan %s, %d loads, longest wait %s", s.now.Sub(noon), s.loads, s.longest)
-			if s.loads > 90 {
+			if s.loads > 75 {
 				t.Errorf("%d loads for 150 tasks", s.loads)
 			}
 		})
@@ -246,7 +246,7 @@ func TestAlternatingArrivalsAreBatched(t *testing.T) {
 // A stream that never ends on one model must not starve the other beyond the bound, a drain and a load.
 func TestNobodyStarves(t *testing.T) {
 	s := newSimulation(t, gpuNode("a", 24, 23.5, big, middle))
-	for i := range 600 {
+	for i := range 500 {
 		s.after(time.Duration(i)*2*time.Second, func() { s.submit(Task{Key: fmt.Sprint("hot ", i), Model: big.Name}, 2*time.Second) })
 	}
 	var waited time.Duration
