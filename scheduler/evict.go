@@ -130,7 +130,7 @@ func (f *fit) roomAfter(h *host, gone []bool) room {
 	if len(f.needs) == 0 {
 		return room{}
 	}
-	r := f.pack(h.memory.availables(gone))
+	r := f.pack(h.memory.availables(gone), h.memory.unclaimed(gone))
 	beside := slices.Contains(gone, false)
 	if limit := toBytes(runnerShare * float64(h.memory.freeSum(gone))); r.ok && beside && f.predict > limit {
 		return room{need: f.predict, available: limit, short: f.predict - limit}

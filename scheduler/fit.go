@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,7 +129,7 @@ func fitOn(h *host, name string, asked int, shapes catalog, limits Limits) *fit 
 			f.predict = predictRunner(f.model.FileBytes, *f.shape, f.context, f.slots)
 		}
 	}
-	f.room = f.pack(h.memory.empties())
+	f.room = f.pack(h.memory.empties(), math.MaxUint64)
 	if !f.room.ok {
 		f.most = largestContext(h, f)
 	}
@@ -144,8 +145,9 @@ func needsOn(h *host, shape *Shape, context, slots int) []Need {
 }
 
 // pack tries the fewest devices, those with the most room first, as Ollama does. Each further device may lose up to one
-// layer of room. When nothing fits it reports the nearest miss.
-func (f *fit) pack(available []uint64) room {
+// layer of room, and all devices together have no more than bound. When nothing fits it reports the nearest miss. It
+// sorts available.
+func (f *fit) pack(available []uint64, bound uint64) room {
 	slices.SortFunc(available, func(a, b uint64) int { return cmp.Compare(b, a) })
 	var sum uint64
 	var nearest room
@@ -154,7 +156,8 @@ func (f *fit) pack(available []uint64) room {
 		if n > 0 {
 			sum = below(sum, f.shape.largestLayer())
 		}
-		r := room{need: need.Total(), available: sum, short: below(need.Total(), sum)}
+		r := room{need: need.Total(), available: min(sum, bound)}
+		r.short = below(r.need, r.available)
 		r.ok = r.short == 0
 		if r.ok {
 			return r
@@ -172,7 +175,7 @@ func largestContext(h *host, f *fit) int {
 	available := h.memory.empties()
 	fits := func(context int) bool {
 		probe := fit{shape: f.shape, needs: needsOn(h, f.shape, context, f.slots)}
-		return probe.pack(available).ok
+		return probe.pack(slices.Clone(available), math.MaxUint64).ok
 	}
 	low, high := 0, f.context/step // low fits (0 trivially), high+1 does not matter: f.context is known not to fit
 	for low < high {

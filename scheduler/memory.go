@@ -228,6 +228,21 @@ func (m *memory) each(f func(p int) uint64) []uint64 {
 	return out
 }
 
+// unclaimed is what the claims leave of all pools together, in bytes. With several pools it holds even where attribute
+// put a model into a pool that is too small for it.
+func (m *memory) unclaimed(gone []bool) uint64 {
+	var empty, claimed uint64
+	for p := range m.pools {
+		empty += m.empty(p)
+		for i, h := range m.held {
+			if !gone[i] {
+				claimed += h.claim[p]
+			}
+		}
+	}
+	return below(empty, claimed+m.loading)
+}
+
 // freeSum is the free memory that Ollama will see once the models marked as gone are unloaded, in bytes.
 func (m *memory) freeSum(gone []bool) uint64 {
 	var sum uint64

@@ -147,6 +147,11 @@ func TestSeveralCards(t *testing.T) {
 	busy := twoCards(2.6, 23.9, big, middle)
 	busy.Loaded = []Loaded{loadedAt(big, 8192, 1, 1, time.Hour)}
 	expect(t, place(t, tasks(1, "qwen2.5:14b", 0), busy), "load alpha qwen2.5:14b", "wait load qwen2.5:14b/1")
+	// Ollama claims more than the cards show as used: what a card cannot hold is not forgotten
+	over := twoCards(0, 6, model("qwen2.5:7b", qwen7b), middle, small)
+	over.Pools[1].Total, over.Pools[2].Total = known(4), known(11)
+	over.Loaded = []Loaded{loadedAt(middle, 4096, 1, 1, time.Hour), loadedAt(small, 4096, 1, 1, time.Hour)}
+	expect(t, place(t, tasks(1, "qwen2.5:7b", 0), over), "wait memory qwen2.5:7b/1")
 	// both cards taken: the idle one of the two goes
 	full := twoCards(2.6, 13.4, big, middle, small)
 	full.Loaded = []Loaded{loadedAt(big, 8192, 1, 1, time.Hour), loadedAt(middle, 8192, 1, 0, time.Hour)}

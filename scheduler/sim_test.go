@@ -246,7 +246,7 @@ func TestAlternatingArrivalsAreBatched(t *testing.T) {
 // A stream that never ends on one model must not starve the other beyond the bound, a drain and a load.
 func TestNobodyStarves(t *testing.T) {
 	s := newSimulation(t, gpuNode("a", 24, 23.5, big, middle))
-	for i := range 500 {
+	for i := range 300 {
 		s.after(time.Duration(i)*2*time.Second, func() { s.submit(Task{Key: fmt.Sprint("hot ", i), Model: big.Name}, 2*time.Second) })
 	}
 	var waited time.Duration
@@ -255,7 +255,7 @@ func TestNobodyStarves(t *testing.T) {
 			waited = max(waited, s.now.Sub(task.Ready))
 		}
 	}
-	for i := range 5 {
+	for i := range 3 {
 		s.after(time.Duration(100+200*i)*time.Second, func() { s.submit(Task{Key: fmt.Sprint("rare ", i), Model: middle.Name}, 2*time.Second) })
 	}
 	s.run(time.Hour)
