@@ -37,7 +37,9 @@ func (e *Engine) waiting(now time.Time, window int) ([]scheduler.Task, map[strin
 		for _, tk := range tickets {
 			key := a.state.Key(tk.AttemptID)
 			candidates[key] = candidate{a, tk}
-			tasks = append(tasks, scheduler.Task{Key: key, Run: a.state.Pinned.ID, Model: e.model(tk.Model), Ready: tk.Ready, Avoid: tk.Avoid, Embed: tk.Embed})
+			tasks = append(tasks, scheduler.Task{
+				Key: key, Run: a.state.Pinned.ID, Model: e.model(tk.Model), Context: tk.Context, Ready: tk.Ready, Avoid: tk.Avoid, Embed: tk.Embed,
+			})
 		}
 	}
 	slices.SortStableFunc(tasks, func(a, b scheduler.Task) int { return a.Ready.Compare(b.Ready) })
