@@ -87,3 +87,16 @@ func onBoth(t *testing.T, test func(t *testing.T, host Host)) {
 		t.Run(name, func(t *testing.T) { test(t, host) })
 	}
 }
+
+func failedProgram(t *testing.T, host Host, p Program) *Failure {
+	t.Helper()
+	s, y, err := host.Start(context.Background(), Start{Program: p, Clock: anchor})
+	if err != nil {
+		t.Fatalf("start: %v", err)
+	}
+	defer s.Close()
+	if y.End == nil || y.End.Failure == nil {
+		t.Fatalf("the script did not fail: %+v", y.End)
+	}
+	return y.End.Failure
+}

@@ -63,10 +63,14 @@ func (v *vm) mapped(stack []frame) []frame {
 	return stack
 }
 
+// maxFrames is how much of a stack is shown; the innermost frames tell the most.
+const maxFrames = 20
+
 // locate sets stack and place from frames: the place is the innermost frame in the user's own files, and the library's
 // frames are left out of the stack.
 func (f *Failure) locate(stack []frame) {
 	var text strings.Builder
+	shown := 0
 	for _, at := range stack {
 		if strings.HasPrefix(at.file, libraryNamespace+":") {
 			continue
@@ -74,7 +78,12 @@ func (f *Failure) locate(stack []frame) {
 		if f.Line == 0 {
 			f.File, f.Line, f.Column = at.file, at.line, at.column
 		}
-		text.WriteString(at.String())
+		if shown++; shown <= maxFrames {
+			text.WriteString(at.String())
+		}
+	}
+	if shown > maxFrames {
+		fmt.Fprintf(&text, "    … %d more\n", shown-maxFrames)
 	}
 	if f.Stack == "" {
 		f.Stack = text.String()

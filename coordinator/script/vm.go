@@ -56,7 +56,7 @@ func (v *vm) load(p Program) error {
 		return &Failure{Kind: Syntax, Message: "the program was not bundled by loopkeeper", File: p.Name}
 	}
 	v.program = object
-	return nil
+	return v.js.GlobalObject().Set(programGlobal, goja.Undefined()) // a var cannot be deleted
 }
 
 // describe loads the program and asks it for its interface.

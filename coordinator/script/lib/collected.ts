@@ -1,4 +1,5 @@
 import type * as api from "loopkeeper";
+import { likewise } from "./sources";
 
 type Counted<T> = Omit<api.Collected<T>, "values" | "failures">;
 
@@ -6,13 +7,17 @@ type Counted<T> = Omit<api.Collected<T>, "values" | "failures">;
 export function collected<T>(counted: Counted<T>): api.Collected<T> {
   return Object.defineProperties(counted, {
     values: { get: () => counted.items.filter((item) => item.status === "succeeded").map(valueOf) },
-    failures: { get: () => counted.items.filter((item) => item.failure).map((item) => ({ key: item.key, ...item.failure })) },
+    failures: { get: () => counted.items.filter((item) => item.failure).map(failureOf) },
   }) as api.Collected<T>;
 }
 
 // An item without a schema has a reference where others have a value.
 function valueOf<T>(item: api.Item<T>): unknown {
-  return item.ref === undefined ? item.value : { ref: item.ref, name: item.key, bytes: item.bytes };
+  return item.ref === undefined ? item.value : likewise({ ref: item.ref, name: item.key, bytes: item.bytes }, item);
+}
+
+function failureOf<T>(item: api.Item<T>): object {
+  return likewise({ key: item.key, ...item.failure }, item);
 }
 
 /** Returns the default name of an item: a reference's own name, else its number. */

@@ -11,6 +11,13 @@ export function remember(value: unknown, step: number): void {
   else visit(value, (object) => objects.set(object, step));
 }
 
+/** Returns made, which the library built from a delivered object, as delivered by the same step. */
+export function likewise<T extends object>(made: T, origin: object): T {
+  const step = objects.get(origin);
+  if (step !== undefined) objects.set(made, step);
+  return made;
+}
+
 /** Returns the steps that delivered parts of value, in order; empty when nothing in it is known. */
 export function sourcesOf(value: unknown): number[] {
   const found = new Set<number>();

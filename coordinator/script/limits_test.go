@@ -1,0 +1,150 @@
+package script
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Each of these would take the coordinator with it if it ran inside. The limits are small so that the tests are quick.
+func TestAChildDiesAloneAndSaysOfWhat(t *testing.T) {
+	loops, eats := Limits{CPU: 300 * time.Millisecond}, Limits{CPU: 20 * time.Second, Memory: 64 << 20}
+	cases := map[string]struct {
+		limits  Limits
+		program string
+		kind    FailureKind
+		place   string
+	}{
+		"a loop for ever":        {loops, "let n = 0;\nexport default () => {\n  for (;;) n = Math.abs(n);\n}", CPULimit, "flow.ts:3:"},
+		"a loop in a callback":   {loops, "export default async () => {\n  await null;\n  [1].forEach((n) => {\n    while (true) n += Math.abs(n);\n  });\n}", CPULimit, "flow.ts:4:"},
+		"a loop that catches":    {loops, "export default () => {\n  for (;;) try { for (;;) {} } catch {} finally { continue }\n}", CPULimit, "flow.ts:"},
+		"a loop of promises":     {loops, "const again = async (): Promise<void> => { await null; return again(); };\nexport default () => again()", CPULimit, "flow.ts"},
+		"a regular expression":   {loops, "export default () => /^((a+)+)\\1$/.test('a'.repeat(41) + '!')", CPULimit, "flow.ts: "},
+		"a long text":            {eats, "export default () => 'x'.repeat(2 ** 30).length", Memory, "flow.ts: "},
+		"a growing text":         {eats, "export default () => {\n  let s = 'xxxxxxxx';\n  for (;;) s += s;\n}", Memory, "flow.ts"},
+		"a growing array":        {eats, "const kept: number[][] = [];\nexport default () => {\n  for (;;) kept.push(new Array(1000).fill(1));\n}", Memory, "flow.ts:3:"},
+		"a filled array":         {eats, "export default () => new Array(2 ** 28).fill(0).length", Memory, "flow.ts"},
+		"a joined array":         {eats, "export default () => new Array(2 ** 22).fill('0123456789abcdef').join('0123456789abcdef').length", Memory, "flow.ts"},
+		"a JSON text":            {eats, "const wide = new Array(1000).fill('x'.repeat(1000));\nexport default () => JSON.stringify(new Array(1000).fill(wide)).length", Memory, "flow.ts"},
+		"recursion":              {eats, "const deep = (n: number): number => 1 + deep(n);\nexport default () => deep(1)", Threw, "flow.ts:1:41:"},
+		"recursion in built-ins": {eats, "const deep = (): any => [1].map(deep);\nexport default deep", Threw, "flow.ts:1:29:"},
+		"a text beyond reason":   {eats, "export default () => 'x'.repeat(2 ** 45).length", "", "flow.ts: "},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			host := NewChildHost(ChildOptions{Command: []string{os.Args[0], childArgument}, Limits: c.limits})
+			f := failedProgram(t, host, bundled(t, c.program))
+			if c.kind != "" && f.Kind != c.kind || !strings.HasPrefix(f.Error(), c.place) {
+				t.Errorf("failure = %s: %s\n%s", f.Kind, f, f.Stack)
+			}
+		})
+	}
+}
+
+func TestALoopInThisProcessIsInterrupted(t *testing.T) {
+	f := failed(t, NewHost(Limits{CPU: 50 * time.Millisecond}), "let n = 0;\nexport default () => {\n  for (;;) n = Math.abs(n);\n}")
+	if f.Kind != CPULimit || f.Line != 3 {
+		t.Errorf("failure = %+v", f)
+	}
+}
+
+// The CPU limit is for one step, not for the sum.
+func TestTheCPULimitStartsAnewAtEachStep(t *testing.T) {
+	host := NewChildHost(ChildOptions{Command: []string{os.Args[0], childArgument}, Limits: Limits{CPU: 400 * time.Millisecond}})
+	r := started(t, host, `import { read } from "loopkeeper";
+export default async () => { for (let i = 0; i < 6; i++) { for (let n = 0; n < 4e5; n++) {} await read("r") } }`, `{}`)
+	for pos := range 6 {
+		r.value(pos, `"x"`)
+	}
+	if r.last.End == nil || r.last.End.Failure != nil {
+		t.Errorf("end = %+v", r.last.End)
+	}
+}
+
+func TestCancellingStopsALoopAtOnce(t *testing.T) {
+	for name, host := range hosts(Limits{CPU: time.Hour}) {
+		t.Run(name, func(t *testing.T) {
+			s, _, err := host.Start(context.Background(), Start{Program: bundled(t,
+				`import { read } from "loopkeeper"; export default async () => { await read("x"); for (;;) {} }`)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+			defer cancel()
+			if _, err = s.Deliver(ctx, Delivery{Value: json.RawMessage(`"x"`)}); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("deliver gave %v", err)
+			}
+			if _, err = s.Deliver(context.Background(), Delivery{}); !errors.Is(err, errClosed) {
+				t.Errorf("a session that was given up answered %v", err)
+			}
+		})
+	}
+}
+
+func TestCloseFromAnotherGoroutineEndsAStep(t *testing.T) {
+	host := NewChildHost(ChildOptions{Command: []string{os.Args[0], childArgument}, Limits: Limits{CPU: time.Hour}})
+	s, _, err := host.Start(context.Background(), Start{Program: bundled(t,
+		`import { read } from "loopkeeper"; export default async () => { await read("x"); for (;;) {} }`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := make(chan error)
+	go func() {
+		_, err := s.Deliver(context.Background(), Delivery{Value: json.RawMessage(`"x"`)})
+		result <- err
+	}()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-result; !errors.Is(err, errClosed) {
+		t.Errorf("deliver gave %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Errorf("a second close gave %v", err)
+	}
+}
+
+// A child whose parent is gone sees its stdin end, and goes too, even in the middle of a loop.
+func TestAChildEndsWithItsStdin(t *testing.T) {
+	var input bytes.Buffer
+	limits := Limits{CPU: time.Hour, Memory: 1 << 30}
+	start := Start{Program: bundled(t, `export default () => { for (;;) {} }`)}
+	if err := writeMessage(&input, question{Limits: &limits, Start: &start}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0], childArgument)
+	cmd.Stdin = &input
+	if err := cmd.Run(); err != nil {
+		t.Errorf("the child ended with %v", err)
+	}
+}
+
+func TestTooLargeADeliveryIsRefused(t *testing.T) {
+	r := started(t, NewChildHost(ChildOptions{Command: []string{os.Args[0], childArgument}}),
+		`import { read } from "loopkeeper"; export default () => read("x")`, `{}`)
+	huge := `"` + strings.Repeat("x", maxMessage) + `"`
+	if f := r.value(0, huge).End.Failure; f == nil || f.Kind != Memory || !strings.Contains(f.Message, "64 MiB") {
+		t.Errorf("failure = %v", f)
+	}
+}
+
+func TestACommandThatIsNoChildIsAnError(t *testing.T) {
+	for _, command := range [][]string{nil, {"/nonexistent"}} {
+		if _, _, err := NewChildHost(ChildOptions{Command: command}).Start(context.Background(), Start{}); err == nil {
+			t.Errorf("command %q started", command)
+		}
+	}
+	_, y, err := NewChildHost(ChildOptions{Command: []string{os.Args[0], "-test.run=^$"}}).Start(context.Background(), Start{})
+	if err != nil || y.End == nil || y.End.Failure.Kind != Crashed {
+		t.Errorf("a program that does not speak gave %+v, %v", y.End, err)
+	}
+}
