@@ -151,7 +151,9 @@ func (f *file) change(c change) error {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
 	err := f.disk.spend()
-	f.pending = append(f.pending, c) // the fatal one may still have reached the platter
+	if f.disk.ops == f.disk.crashAt || err == nil { // the fatal one may still have reached the platter
+		f.pending = append(f.pending, c)
+	}
 	if err != nil {
 		return err
 	}

@@ -43,6 +43,9 @@ func mount(t *testing.T, at string, flags uintptr, options string) {
 	if err := syscall.Mount("ledgertest", at, "tmpfs", flags, options); err != nil {
 		t.Fatalf("mount: %v", err)
 	}
+	if flags&syscall.MS_REMOUNT == 0 {
+		t.Cleanup(func() { must(t, syscall.Unmount(at, 0)) }) // before TempDir removes it, after the ledger is closed
+	}
 }
 
 func wantAdvice(t *testing.T, err error, dir, word string) {

@@ -49,8 +49,10 @@ type engine struct {
 var modernc = engine{driver: "sqlite", migrations: migrations}
 
 // writerParams make every commit durable before it is acknowledged, on macOS too, where a plain fsync stops at the drive's
-// cache. The log is cut back to 64 MiB after a huge commit.
-const writerParams = "_txlock=immediate&_pragma=foreign_keys(1)&_pragma=synchronous(FULL)" +
+// cache. EXTRA is FULL for the write-ahead log; besides, it makes the removal of a new file's first rollback journal
+// durable, which could otherwise come back after a power cut and undo everything. The log is cut back to 64 MiB after a
+// huge commit.
+const writerParams = "_txlock=immediate&_pragma=foreign_keys(1)&_pragma=synchronous(EXTRA)" +
 	"&_pragma=fullfsync(1)&_pragma=checkpoint_fullfsync(1)&_pragma=journal_size_limit(67108864)"
 
 const readerConns = 4
