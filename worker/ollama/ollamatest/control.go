@@ -1,8 +1,6 @@
 package ollamatest
 
-import (
-	"net/http"
-)
+import "net/http"
 
 // Info is what GET /control/info answers: that this is a simulation, and the memory that no probe of the machine finds.
 type Info struct {

@@ -57,11 +57,14 @@ func (s *Server) answer(ctx context.Context, out *lines, g *generation, r *runne
 	if err := sleep(ctx, forTokens(fresh, s.promptRate(g.model), r.slowdown)); err != nil {
 		return "", err
 	}
+	slowdown := r.slowdown
+	if fault.Kind == GPULost {
+		slowdown = s.cfg.Slowdown
+	}
 	decoding := time.Now()
 	var all line
-	sent := 0
 	for i, piece := range append(o.thinking, o.content...) {
-		due := decoding.Add(forTokens(i+1, s.decodeRate(g.model), r.slowdown))
+		due := decoding.Add(forTokens(i+1, s.decodeRate(g.model), slowdown))
 		if err := sleep(ctx, time.Until(due)); err != nil {
 			return "", err
 		}
@@ -74,7 +77,6 @@ func (s *Server) answer(ctx context.Context, out *lines, g *generation, r *runne
 		if g.stream {
 			out.send(g.build(l))
 		}
-		sent++
 	}
 	return finish(out, g, o, all, api.Metrics{
 		TotalDuration: atLeast(time.Since(g.started)), LoadDuration: atLeast(loaded.Sub(g.started)),

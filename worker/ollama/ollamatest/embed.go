@@ -32,7 +32,7 @@ func (s *Server) embed(w http.ResponseWriter, r *http.Request) {
 	var fault Fault
 	if len(texts) > 0 {
 		entry.Prompt, entry.Key = g.prompt, g.key()
-		fault, entry.Repetition = s.dice.roll(m.Name, g.prompt, entry.Key, false)
+		fault, entry.Repetition = s.dice.roll(freeCall, m.Name, g.prompt, entry.Key)
 		entry.Fault = fault.Kind
 	}
 	n := s.calls.begin(entry)

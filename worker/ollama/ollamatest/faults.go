@@ -28,12 +28,38 @@ const (
 	OutOfMemory     FaultKind = "out_of_memory"             // 500; the model is gone, from 0.30 on all models
 	Slow            FaultKind = "slow"                      // the right answer, Delay later
 	Hang            FaultKind = "hang"                      // no answer until the client gives up
+	GPULost         FaultKind = "gpu_lost"                  // decoding at the speed of the host while /api/ps shows no spill
+	StuckUnload     FaultKind = "stuck_unload"              // an unload is answered, but the model stays
+	PSMisreport     FaultKind = "ps_misreport"              // /api/ps shows a fraction of the memory that is taken
 )
 
 var faultKinds = []FaultKind{EmptyTurn, ThinkingOnly, TextForValue, SchemaViolation, Rejected, Truncated, StreamBroken,
-	ConnectionReset, HTTP500, HTTP503, OutOfMemory, Slow, Hang}
+	ConnectionReset, HTTP500, HTTP503, OutOfMemory, Slow, Hang, GPULost, StuckUnload, PSMisreport}
 
-// Fault makes a share of the calls go wrong. At most one fault strikes a call; the probabilities of those that apply
+// occasion is what a fault can strike.
+type occasion int
+
+const (
+	freeCall  occasion = iota // a call for text or vectors
+	valueCall                 // a call with a format
+	unloading
+	reporting // one model in /api/ps
+)
+
+// strikes says on which occasions a kind can occur.
+func (k FaultKind) strikes(o occasion) bool {
+	switch k {
+	case StuckUnload:
+		return o == unloading
+	case PSMisreport:
+		return o == reporting
+	case TextForValue, SchemaViolation, Rejected:
+		return o == valueCall
+	}
+	return o == freeCall || o == valueCall
+}
+
+// Fault makes a share of the calls, or of the unloads and reports, go wrong. At most one fault strikes a call; the probabilities of those that apply
 // add up. Which calls are struck depends on the server's seed, the content of the request and how often the same
 // request came before, never on the order of concurrent calls, unless Limit is set.
 type Fault struct {
@@ -57,7 +83,7 @@ func checkFaults(faults []Fault) error {
 		if f.Limit < 0 || f.Delay < 0 {
 			return wrong(fmt.Sprintf("faults[%d]", i), "limit and delay must not be negative")
 		}
-		if f.Model == "" && f.Contains == "" && f.Limit == 0 {
+		if f.Model == "" && f.Contains == "" && f.Limit == 0 && f.Kind.strikes(valueCall) {
 			sum += f.Probability
 		}
 	}
@@ -88,16 +114,15 @@ func (d *dice) reset(seed uint64, faults []Fault) {
 	d.seed, d.faults, d.struck, d.seen = seed, slices.Clone(faults), make([]int, len(faults)), map[string]int{}
 }
 
-// roll returns the fault for one call, the zero Fault for none, and the number of times that the same request came
-// before.
-func (d *dice) roll(model, prompt, key string, structured bool) (Fault, int) {
+// roll returns the fault on one occasion, the zero Fault for none, and the number of times that the same key came before.
+func (d *dice) roll(o occasion, model, prompt, key string) (Fault, int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	nth := d.seen[key]
 	d.seen[key]++
 	u := uniform(d.seed, key, nth)
 	for i, f := range d.faults {
-		if !f.applies(model, prompt, structured) || f.Limit > 0 && d.struck[i] >= f.Limit {
+		if !f.Kind.strikes(o) || !f.aimedAt(model, prompt) || f.Limit > 0 && d.struck[i] >= f.Limit {
 			continue
 		}
 		if u < f.Probability {
@@ -109,11 +134,8 @@ func (d *dice) roll(model, prompt, key string, structured bool) (Fault, int) {
 	return Fault{}, nth
 }
 
-func (f Fault) applies(model, prompt string, structured bool) bool {
-	if f.Model != "" && tagged(f.Model) != model || !strings.Contains(prompt, f.Contains) {
-		return false
-	}
-	return structured || f.Kind != TextForValue && f.Kind != SchemaViolation && f.Kind != Rejected
+func (f Fault) aimedAt(model, prompt string) bool {
+	return (f.Model == "" || tagged(f.Model) == model) && strings.Contains(prompt, f.Contains)
 }
 
 // uniform maps its arguments to [0, 1).

@@ -228,3 +228,42 @@ func TestControl(t *testing.T) {
 		t.Errorf("after a reset: status %d, %d calls, loaded %v", status, len(s.Calls()), s.Loaded())
 	}
 }
+
+func TestFaultsOfTheMachine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, c := pipe(t, Config{DecodeRate: 8, Slowdown: 8})
+		generate := func() api.GenerateResponse {
+			t.Helper()
+			last, err := say(c, &api.GenerateRequest{Model: "llama3.2:3b", Prompt: material, Options: numCtx(4096)})
+			must(t, err)
+			return last
+		}
+		size := func() (size, vram int64) {
+			t.Helper()
+			ps, err := c.ListRunning(t.Context())
+			must(t, err)
+			return ps.Models[0].Size, ps.Models[0].SizeVRAM
+		}
+		well := generate()
+		want, _ := size()
+		s.SetFaults(Fault{Kind: GPULost, Probability: 1})
+		if lost := generate(); lost.EvalDuration.Round(time.Millisecond) != 8*well.EvalDuration.Round(time.Millisecond) {
+			t.Errorf("without the GPU %v, with it %v", lost.EvalDuration, well.EvalDuration)
+		}
+		if size, vram := size(); size != want || vram != size {
+			t.Errorf("the lost GPU shows in /api/ps: %d of %d", vram, size)
+		}
+		s.SetFaults(Fault{Kind: PSMisreport, Probability: 1})
+		if got, _ := size(); got > want/7 || got < want/8 {
+			t.Errorf("%d bytes are reported as %d", want, got)
+		}
+		s.SetFaults(Fault{Kind: StuckUnload, Probability: 1, Limit: 1})
+		for _, loaded := range []int{1, 0} {
+			last, err := say(c, &api.GenerateRequest{Model: "llama3.2:3b", KeepAlive: keep(0)})
+			must(t, err)
+			if last.DoneReason != "unload" || len(s.Loaded()) != loaded {
+				t.Errorf("%s, loaded %v", last.DoneReason, s.Loaded())
+			}
+		}
+	})
+}

@@ -120,7 +120,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, g *generation) {
 	entry := Call{Endpoint: g.endpoint, Model: m.Name, Options: g.options, Format: string(g.format)}
 	if !g.empty {
 		entry.Prompt, entry.Key = g.prompt, g.key()
-		fault, entry.Repetition = s.dice.roll(m.Name, g.prompt, entry.Key, g.structured())
+		on := freeCall
+		if g.structured() {
+			on = valueCall
+		}
+		fault, entry.Repetition = s.dice.roll(on, m.Name, g.prompt, entry.Key)
 		entry.Fault = fault.Kind
 	}
 	n := s.calls.begin(entry)
@@ -206,7 +210,9 @@ func (g *generation) check() error {
 // run carries one call out and returns the done_reason of a whole answer.
 func (s *Server) run(ctx context.Context, out *lines, g *generation, fault Fault) (reason string, err error) {
 	if g.empty && g.keepAlive != nil && g.keepAlive.Duration == 0 {
-		s.sched.expireModel(g.model.Name)
+		if stuck, _ := s.dice.roll(unloading, g.model.Name, "", "unload "+g.model.Name); stuck.Kind == "" {
+			s.sched.expireModel(g.model.Name)
+		}
 		writeJSON(out.w, http.StatusOK, g.build(line{done: true, reason: "unload"}))
 		return "unload", nil
 	}

@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"encoding/json"
 	"hash/fnv"
 	"regexp"
 	"slices"
@@ -43,7 +44,7 @@ type quotable struct {
 
 var (
 	goalLabels    = []string{"goal", "objective", "task", "instruction"}
-	subjectLabels = []string{"subject", "material", "document", "input", "inputs", "item", "work", "output", "answer", "text", "result", "context"}
+	subjectLabels = []string{"subject", "material", "document", "input", "item"}
 	lineMark      = regexp.MustCompile(`^L?(\d{1,6})\s?[|:]\s?`)
 	bullet        = regexp.MustCompile(`^\s*(?:[-*•]|\d{1,2}[.)])\s+`)
 )
@@ -115,9 +116,10 @@ func isHeading(line string) bool {
 	return strings.HasPrefix(line, "#") || strings.HasSuffix(line, ":") && len(line) < 40
 }
 
-// material is the prompt without its first paragraph, which is the instruction, if something is left.
+// material is the prompt without the schema that a prompt may spell out and without its first paragraph, which is the
+// instruction, if something is left.
 func material(prompt string) string {
-	prompt = strings.TrimSpace(prompt)
+	prompt = strings.TrimSpace(withoutSchema(prompt))
 	if _, rest, ok := strings.Cut(prompt, "\n\n"); ok && len(strings.TrimSpace(rest)) >= 20 {
 		return strings.TrimSpace(rest)
 	}
@@ -125,6 +127,21 @@ func material(prompt string) string {
 		return strings.TrimSpace(rest)
 	}
 	return prompt
+}
+
+// withoutSchema drops lines that are JSON objects, and the line that introduces them.
+func withoutSchema(prompt string) string {
+	var kept []string
+	for line := range strings.SplitSeq(prompt, "\n") {
+		if strings.HasPrefix(line, "{") && json.Valid([]byte(line)) {
+			if n := len(kept); n > 0 && strings.HasSuffix(kept[n-1], ":") {
+				kept = kept[:n-1]
+			}
+			continue
+		}
+		kept = append(kept, line)
+	}
+	return strings.Join(kept, "\n")
 }
 
 // sentences splits prose at line ends and full stops; fragments of markup and code are left out.

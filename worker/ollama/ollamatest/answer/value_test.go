@@ -318,6 +318,19 @@ func TestTextIsMadeOfThePromptsOwnSentences(t *testing.T) {
 	}
 }
 
+// A prompt that spells its schema out is answered from the material, not from the schema.
+func TestAnswerIsNotMadeOfTheSchema(t *testing.T) {
+	schema := `{"type":"object","required":["summary"],"properties":{"summary":{"type":"string","description":"what the text says in a few words"}}}`
+	v, err := Value(Request{Prompt: "Answer with one JSON value that follows this JSON Schema, and nothing else:\n" + schema +
+		"\n\nSummarise in three points.\n\nThe parser was fixed in March. A power cut loses nothing at all."}, []byte(schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"summary":"The parser was fixed in March. A power cut loses nothing at all."}`; string(v) != want {
+		t.Errorf("%s, want %s", v, want)
+	}
+}
+
 func FuzzValue(f *testing.F) {
 	for _, s := range []string{checkSchema, workerPlanSchema, `{}`, `{"type":"array","minItems":3}`, `{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/a"}}}`} {
 		f.Add("Goal: x\n\nSome words here.", []byte(s))
