@@ -71,15 +71,15 @@ const (
 
 // byteLikes holds the preferences for single bytes; what is not named is at -4. They make JSON compact and short: close
 // what can be closed, leave lists of strings empty and lists of objects with one element, say no rather than yes, take
-// the first line, and choose passed (plan, met) where an enum offers it.
+// the first line, and choose passed or met where an enum offers it.
 var byteLikes = map[class][]likes{
-	afterQuote:   {{letters, 5}, {digits, 5}, {"m", 9}, {"p", 10}, {"}]", 8}, {",", 6}, {":", 7}, {`"`, 3}},
+	afterQuote:   {{letters, 5}, {digits, 5}, {"mp", 11}, {"}]", 8}, {",", 6}, {":", 7}, {`"`, 3}},
 	afterLetter:  {{`"`, 10}, {"}]", 6}, {",", 5}, {letters, 1}, {digits, 2}, {" ", 2}},
 	afterDigit:   {{`"`, 9}, {"}]", 8}, {",", 6}, {digits, 1}, {"-:", 3}, {".eE", -6}},
 	afterSpace:   {{letters, 5}, {digits, 3}, {`"{[`, 5}, {" ", -8}},
 	afterControl: {{letters, 3}, {`"{[`, 4}, {digits, 2}, {" ", -8}},
 	afterBrace:   {{`"`, 8}, {"}", 3}, {" ", -8}},
-	afterBracket: {{"{", 11}, {"]", 8}, {"[", 4}, {digits, 2}, {"1", 4}, {`"`, 4}, {" ", -8}},
+	afterBracket: {{"{", 11}, {"]", 8}, {"[", 4}, {digits, 2}, {"1", 4}, {`"`, 2}, {" ", -8}},
 	afterEnd:     {{"}]", 8}, {",", 5}, {" ", -8}},
 	afterComma:   {{`"{[`, 8}, {digits, 4}, {"1", 6}, {" ", -8}},
 	afterColon:   {{`"{[`, 8}, {digits, 4}, {"1", 6}, {"f", 6}, {"tn", 0}, {"-", -8}, {" ", -8}},
@@ -121,7 +121,7 @@ func base(token int) float64 {
 // into free text, which begins after the prompt's newline and never goes back to an earlier sentence.
 func likePhrases(table [][]float64) {
 	for i := range values {
-		table[afterQuote][firstValue()+i] = 14
+		table[afterQuote][firstValue()+i] = 16
 	}
 	for i := range fillers {
 		other := firstFiller() + (i+1)%len(fillers)
