@@ -11,6 +11,7 @@ import (
 
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
 	"github.com/loopkeeper/loopkeeper/coordinator/script"
+	"github.com/loopkeeper/loopkeeper/proto/apierr"
 )
 
 // driver is the one goroutine that owns a run's script. It first replays what the ledger has, comparing every request, and
@@ -286,6 +287,8 @@ func (d *driver) answer(ctx context.Context, r run.Request) {
 	cmd := run.Answer{Pos: r.Pos}
 	has, err := d.e.o.Store.HasArtifact(ctx, req.Ref)
 	switch {
+	case apierr.CodeOf(err) == apierr.InvalidArgument:
+		cmd.Failure = &run.Failure{Kind: run.KindBadRequest, Message: err.Error(), Advice: run.Never}
 	case err != nil:
 		cmd.Failure = &run.Failure{Kind: "read_failed", Message: err.Error(), Advice: run.Again}
 	case !has:

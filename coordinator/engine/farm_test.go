@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -67,7 +66,7 @@ func (f *farm) Nodes() []scheduler.Node {
 	var out []scheduler.Node
 	for _, m := range f.nodes {
 		n := m.Node
-		n.Loaded = slices.Clone(n.Loaded)
+		n.Loaded, n.Pools = slices.Clone(n.Loaded), slices.Clone(n.Pools)
 		out = append(out, n)
 	}
 	return out
@@ -248,8 +247,12 @@ func faulty(a Attempt) Result {
 	case n < 35:
 		return fails(a, "stream_broken", Again)
 	case n < 40:
-		return fails(a, "server_error", cmp.Or(OtherNode))
+		return fails(a, "server_error", OtherNode)
 	default:
 		return value(a)
 	}
+}
+
+func scheduler70(s *scheduler.Shape) scheduler.Model {
+	return scheduler.Model{Name: "huge:70b", Digest: "sha-huge", FileBytes: s.WeightBytes, Shape: s}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -194,13 +193,4 @@ func items(n int) map[string]any {
 		out = append(out, fmt.Sprintf("item %03d", i))
 	}
 	return map[string]any{"items": out}
-}
-
-func hasPrefix(s string, any ...string) bool {
-	for _, p := range any {
-		if strings.HasPrefix(s, p) {
-			return true
-		}
-	}
-	return false
 }

@@ -8,10 +8,11 @@ import (
 // Ticket is an item that could start now.
 type Ticket struct {
 	AttemptID
-	Model string
-	Embed bool
-	Ready time.Time
-	Avoid []string
+	Model   string
+	Context int // tokens per slot as the script asks for, 0 when it does not
+	Embed   bool
+	Ready   time.Time
+	Avoid   []string
 }
 
 // Backoff is what waits for time alone.
@@ -65,9 +66,10 @@ func (st *Step) ready(now time.Time, window int, tickets []Ticket, b *Backoff) [
 
 func (st *Step) ticket(i int) Ticket {
 	it := &st.Items[i]
-	t := Ticket{AttemptID: st.next(i), Model: st.Model, Embed: st.Kind == KindEmbed, Ready: it.Ready, Avoid: it.Avoid}
+	t := Ticket{AttemptID: st.next(i), Model: st.Model, Context: st.spec.Options.Context, Embed: st.Kind == KindEmbed,
+		Ready: it.Ready, Avoid: it.Avoid}
 	if it.Phase == Judge {
-		t.Model, t.Embed = st.spec.Evaluate.Model, false
+		t.Model, t.Context, t.Embed = st.spec.Evaluate.Model, 0, false
 	}
 	return t
 }

@@ -43,6 +43,9 @@ type spec struct {
 	Retry    struct {
 		Attempts int `json:"attempts"`
 	} `json:"retry"`
+	Options struct {
+		Context int `json:"num_ctx"` // tokens per slot
+	} `json:"options"`
 	Evaluate *judging `json:"evaluate"`
 }
 
