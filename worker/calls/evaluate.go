@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/loopkeeper/loopkeeper/worker/calls/structure"
 )
 
 // The answers a model may give to one criterion. The order is that of the schema.
@@ -24,7 +26,7 @@ func Evaluate(ctx context.Context, o Ollama, r EvaluateRequest) Evaluation {
 		e := Evaluation{Outcome: Outcome{Kind: OK, Reasons: []string{"the subject is empty"}}, Verdict: SentBack, Rule: RuleEmptySubject}
 		return e
 	}
-	s, err := compileSchema(checkSchema())
+	s, err := structure.Compile(json.RawMessage(checkSchema))
 	if err != nil { // cannot be: the schema is ours, and a test compiles it
 		return Evaluation{Outcome: Outcome{Kind: BadSchema, Message: err.Error()}}
 	}
@@ -60,15 +62,11 @@ func checkPrompt(r EvaluateRequest, criterion string) string {
 
 // checkSchema asks for evidence and the counter-argument before the result. The names keep their order even where
 // somebody sorts them.
-func checkSchema() json.RawMessage {
-	bounded := func(most int) node { return object(member{"type", text("string")}, member{"maxLength", number(most)}) }
-	return closedObject(
-		member{"a_quotes", arrayOf(bounded(160), 3)},
-		member{"b_against", bounded(240)},
-		member{"c_reason", bounded(240)},
-		member{"d_result", object(member{"enum", list(text(Met), text(NotMet), text(CannotTell))})},
-	).encode()
-}
+const checkSchema = `{"type":"object","additionalProperties":false,"required":["a_quotes","b_against","c_reason","d_result"],"properties":{
+	"a_quotes":{"type":"array","maxItems":3,"items":{"type":"string","maxLength":160}},
+	"b_against":{"type":"string","maxLength":240},
+	"c_reason":{"type":"string","maxLength":240},
+	"d_result":{"enum":["met","not_met","cannot_tell"]}}}`
 
 func readAnswer(criterion string, value json.RawMessage, texts quotable) (CriterionAnswer, error) {
 	var said struct {

@@ -2,8 +2,18 @@ package calls
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
+
+	"github.com/loopkeeper/loopkeeper/worker/calls/structure"
+	"github.com/loopkeeper/loopkeeper/worker/ollama"
 )
+
+// CheckSchema says whether raw is a JSON Schema that Generate can be given; the error names the place in it.
+func CheckSchema(raw json.RawMessage) error {
+	_, err := structure.Compile(raw)
+	return err
+}
 
 // Generate makes one text, or one value that the schema accepts.
 func Generate(ctx context.Context, o Ollama, r GenerateRequest) Outcome {
@@ -19,11 +29,11 @@ func Generate(ctx context.Context, o Ollama, r GenerateRequest) Outcome {
 		t.prompt = sections(neutralised(r.Context), instruction, feedback(r.Feedback))
 		return generateText(ctx, o, t)
 	}
-	s, err := compileSchema(r.Schema)
+	s, err := structure.Compile(r.Schema)
 	if err != nil {
 		return Outcome{Kind: BadSchema, Message: err.Error()}
 	}
-	t.prompt = sections(neutralised(r.Context), schemaNote(s.tree.encode()), instruction, feedback(r.Feedback))
+	t.prompt = sections(neutralised(r.Context), schemaNote(s.Text()), instruction, feedback(r.Feedback))
 	return generateValue(ctx, o, t, s)
 }
 
@@ -43,43 +53,70 @@ func generateText(ctx context.Context, o Ollama, r turnRequest) Outcome {
 		out.Text = t.Raw
 		return out
 	}
-	out := Outcome{Kind: OK, Text: withoutThinking(t.Raw), Turns: []Turn{t}}
+	out := Outcome{Kind: OK, Text: structure.WithoutThinking(t.Raw), Turns: []Turn{t}}
 	switch {
 	case t.Report.DoneReason == doneLength:
-		out.Kind, out.Message = Truncated, "the answer reached its limit of tokens"
+		out.Kind, out.Message = Truncated, messages[Truncated]
 	case out.Text == "":
-		out.Kind, out.Message = EmptyTurn, "the model answered nothing"
+		out.Kind, out.Message = EmptyTurn, messages[EmptyTurn]
 	}
 	return out
 }
 
-func generateValue(ctx context.Context, o Ollama, r turnRequest, s *schema) Outcome {
-	r.format = s.format
+func generateValue(ctx context.Context, o Ollama, r turnRequest, s *structure.Schema) Outcome {
+	r.format = s.Format()
 	t, failed := send(ctx, o, r)
 	if failed != nil {
 		out := failed.outcome(t)
 		out.Text = t.Raw
 		return out
 	}
-	e := extract(s, t.Raw, t.Thinking, t.Report.DoneReason)
+	e := s.Extract(t.Raw, t.Thinking, t.Report.DoneReason == doneLength)
+	kind := kindOfFinding[e.Finding]
+	from := e.From
+	if from == "" {
+		from = t.Raw
+	}
 	return Outcome{
-		Kind: e.kind, Message: explain(e.kind), Reasons: e.reasons, Text: firstNonEmpty(e.from, t.Raw),
-		Value: e.value, Notes: e.notes, Turns: []Turn{t},
+		Kind: kind, Message: messages[kind], Reasons: e.Reasons, Text: from, Value: e.Value, Notes: e.Notes, Turns: []Turn{t},
 	}
 }
 
-// explain words a kind that an extraction ends with.
-func explain(k Kind) string {
-	switch k {
-	case Truncated:
-		return "the answer was cut off"
-	case EmptyTurn:
-		return "the model answered nothing"
-	case TextInsteadOfStructure:
-		return "the answer holds no value of the asked shape"
-	case SchemaViolation:
-		return "the schema refuses the value"
-	default:
-		return ""
+// doneLength is Ollama's done_reason for an answer that a limit ended.
+const doneLength = "length"
+
+var kindOfFinding = map[structure.Finding]Kind{
+	structure.Value: OK, structure.Nothing: EmptyTurn, structure.NoStructure: TextInsteadOfStructure,
+	structure.Refused: SchemaViolation, structure.Cut: Truncated,
+}
+
+var messages = map[Kind]string{
+	Truncated:              "the answer reached its limit of tokens",
+	EmptyTurn:              "the model answered nothing",
+	TextInsteadOfStructure: "the answer holds no value of the asked shape",
+	SchemaViolation:        "the schema refuses the value",
+}
+
+// Embed computes one vector per text. A text longer than the context is InputTooLong, never cut.
+func Embed(ctx context.Context, o Ollama, r EmbedRequest) EmbedResult {
+	out := EmbedResult{Report: Report{Model: r.Model, Endpoint: "/api/embed", Sampling: ollama.Sampling{NumCtx: r.NumCtx}}}
+	if len(r.Texts) == 0 {
+		out.Kind, out.Message = BadRequest, "no text to embed"
+		return out
 	}
+	m, failed := resolve(ctx, o, r.Model, r.Digest)
+	if failed == nil {
+		out.Report.Digest = m.Digest
+		var e ollama.Embedding
+		var err error
+		e, err = o.Embed(ctx, r.Model, r.Texts, r.NumCtx)
+		failed = failureOf(ctx, err)
+		out.Vectors, out.Report.Counts = e.Vectors, e.Counts
+	}
+	if failed != nil {
+		out.Kind, out.Message, out.Vectors = failed.kind, failed.message, nil
+		return out
+	}
+	out.Kind = OK
+	return out
 }

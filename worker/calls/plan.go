@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/loopkeeper/loopkeeper/worker/calls/structure"
 )
 
 // defaultMaxSteps is how many steps a plan may have when the request does not say.
@@ -25,7 +28,7 @@ func Plan(ctx context.Context, o Ollama, r PlanRequest) PlanResult {
 	if most <= 0 {
 		most = defaultMaxSteps
 	}
-	s, err := compileSchema(planSchema(r.Models, most))
+	s, err := structure.Compile(planSchema(r.Models, most))
 	if err != nil {
 		return PlanResult{Outcome: Outcome{Kind: BadRequest, Message: fmt.Sprintf("models to plan with: %v", err)}}
 	}
@@ -63,34 +66,90 @@ func planPrompt(r PlanRequest, goal string, most int) string {
 
 // planSchema allows one step more than the plan may have, so that a plan that is too long shows instead of being cut.
 func planSchema(models []string, most int) json.RawMessage {
-	id := object(member{"type", text("string")}, member{"pattern", text("^[a-z0-9_-]{1,24}$")})
-	path := object(member{"type", text("string")}, member{"pattern", text("^[a-zA-Z0-9_./-]{1,80}$")})
-	hints := list(text(""))
-	for _, m := range models {
-		hints.items = append(hints.items, text(m))
+	hints, err := json.Marshal(append([]string{""}, models...))
+	if err != nil { // cannot be: they are strings
+		hints = []byte(`[""]`)
 	}
-	step := closedObject(
-		member{"id", id},
-		member{"goal", object(member{"type", text("string")}, member{"maxLength", number(600)})},
-		member{"depends_on", arrayOf(id, 8)},
-		member{"model", object(member{"enum", hints})},
-		member{"writes", arrayOf(path, 5)},
-		member{"external", object(member{"type", text("boolean")})},
-	)
-	steps := object(member{"type", text("array")}, member{"minItems", number(1)}, member{"maxItems", number(most + 1)}, member{"items", step})
-	return closedObject(member{"steps", steps}).encode()
+	const id = `{"type":"string","pattern":"^[a-z0-9_-]{1,24}$"}`
+	step := fmt.Sprintf(`{"type":"object","additionalProperties":false,
+		"required":["id","goal","depends_on","model","writes","external"],"properties":{
+		"id":%s,"goal":{"type":"string","maxLength":600},"depends_on":{"type":"array","maxItems":8,"items":%s},"model":{"enum":%s},
+		"writes":{"type":"array","maxItems":5,"items":{"type":"string","pattern":"^[a-zA-Z0-9_./-]{1,80}$"}},
+		"external":{"type":"boolean"}}}`, id, id, hints)
+	return fmt.Appendf(nil, `{"type":"object","additionalProperties":false,"required":["steps"],"properties":{
+		"steps":{"type":"array","minItems":1,"maxItems":%d,"items":%s}}}`, most+1, step)
 }
 
-func arrayOf(item node, most int) node {
-	return object(member{"type", text("array")}, member{"maxItems", number(most)}, member{"items", item})
+// Rules of a plan. Each reason that CheckPlan gives begins with one of them.
+const (
+	RuleNoSteps           = "no_steps"
+	RuleTooManySteps      = "too_many_steps"
+	RuleDuplicateID       = "duplicate_id"
+	RuleEmptyGoal         = "empty_goal"
+	RuleUnknownDependency = "unknown_dependency"
+	RuleCycle             = "cycle"
+)
+
+// CheckPlan checks a graph by rule, without a model. It returns an order in which every step comes after all that it
+// depends on, and among free steps the one written earlier first; or the reasons why the plan does not hold.
+func CheckPlan(steps []PlanStep, most int) (order, reasons []string) {
+	fault := func(rule, format string, args ...any) {
+		reasons = append(reasons, rule+": "+fmt.Sprintf(format, args...))
+	}
+	if len(steps) == 0 {
+		fault(RuleNoSteps, "the plan has no step")
+	}
+	if len(steps) > most {
+		fault(RuleTooManySteps, "more than the %d allowed", most)
+	}
+	known := map[string]bool{}
+	for i, s := range steps {
+		switch {
+		case s.ID == "":
+			fault(RuleDuplicateID, "step number %d has no id", i+1)
+		case known[s.ID]:
+			fault(RuleDuplicateID, "two steps are called %s", s.ID)
+		}
+		known[s.ID] = true
+		if strings.TrimSpace(s.Goal) == "" {
+			fault(RuleEmptyGoal, "step %s has no goal", s.ID)
+		}
+	}
+	for _, s := range steps {
+		for _, d := range s.DependsOn {
+			if !known[d] {
+				fault(RuleUnknownDependency, "step %s depends on %s, which is no step", s.ID, d)
+			}
+		}
+	}
+	if reasons != nil {
+		return nil, reasons
+	}
+	order, stuck := sortSteps(steps)
+	if stuck != nil {
+		fault(RuleCycle, "these steps wait for each other: %s", strings.Join(stuck, ", "))
+		return nil, reasons
+	}
+	return order, nil
 }
 
-// closedObject is the schema of an object with exactly these keys, in this order.
-func closedObject(properties ...member) node {
-	required := list()
-	for _, p := range properties {
-		required.items = append(required.items, text(p.key))
+// sortSteps orders the steps, or returns those that lie on a cycle or behind one.
+func sortSteps(steps []PlanStep) (order, stuck []string) {
+	done := map[string]bool{}
+	for len(order) < len(steps) {
+		next := slices.IndexFunc(steps, func(s PlanStep) bool {
+			return !done[s.ID] && !slices.ContainsFunc(s.DependsOn, func(d string) bool { return !done[d] })
+		})
+		if next < 0 {
+			for _, s := range steps {
+				if !done[s.ID] {
+					stuck = append(stuck, s.ID)
+				}
+			}
+			return nil, stuck
+		}
+		done[steps[next].ID] = true
+		order = append(order, steps[next].ID)
 	}
-	return object(member{"type", text("object")}, member{"additionalProperties", node{scalar: false}},
-		member{"required", required}, member{"properties", object(properties...)})
+	return order, nil
 }

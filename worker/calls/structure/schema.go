@@ -1,4 +1,4 @@
-package calls
+package structure
 
 import (
 	"encoding/json"
@@ -14,8 +14,8 @@ import (
 // printer words the validator's problems.
 var printer = message.NewPrinter(language.English)
 
-// schema is a JSON Schema ready for use: to validate with in full, and to send out as far as Ollama handles it safely.
-type schema struct {
+// Schema is a JSON Schema ready for use: to validate with in full, and to send out as far as Ollama handles it safely.
+type Schema struct {
 	tree   node
 	full   *jsonschema.Schema
 	format json.RawMessage
@@ -24,35 +24,30 @@ type schema struct {
 // schemaURL names the schema inside the validator; nothing is ever loaded from anywhere.
 const schemaURL = "mem:///schema.json"
 
-// SchemaError says what is wrong in a schema, and where.
-type SchemaError struct {
+// Error says what is wrong in a schema, and where.
+type Error struct {
 	Pointer string // JSON pointer into the schema; "" is the whole
 	Problem string
 }
 
 // Error names place and problem.
-func (e *SchemaError) Error() string {
+func (e *Error) Error() string {
 	if e.Pointer == "" {
 		return "schema: " + e.Problem
 	}
 	return fmt.Sprintf("schema at %s: %s", e.Pointer, e.Problem)
 }
 
-// CheckSchema says whether raw is a JSON Schema that calls can be made with. The error is a *SchemaError. Patterns are
-// RE2: look-around and back-references are refused, because they make no bounded time. References stay inside the schema.
-func CheckSchema(raw json.RawMessage) error {
-	_, err := compileSchema(raw)
-	return err
-}
-
-func compileSchema(raw json.RawMessage) (*schema, error) {
+// Compile makes a schema ready. Its error is an *Error. Patterns are RE2: look-around and back-references are refused,
+// because they have no bounded time. References stay inside the schema. Formats such as date are checked, too.
+func Compile(raw json.RawMessage) (*Schema, error) {
 	tree, err := parseNode(raw, true)
 	if err != nil {
-		return nil, &SchemaError{Problem: fmt.Sprintf("not a JSON value: %v", err)}
+		return nil, &Error{Problem: fmt.Sprintf("not a JSON value: %v", err)}
 	}
 	_, isBool := tree.scalar.(bool)
 	if tree.kind != '{' && !isBool {
-		return nil, &SchemaError{Problem: "must be an object"}
+		return nil, &Error{Problem: "must be an object"}
 	}
 	c := jsonschema.NewCompiler()
 	c.UseLoader(jsonschema.SchemeURLLoader{})
@@ -64,8 +59,14 @@ func compileSchema(raw json.RawMessage) (*schema, error) {
 	if err != nil {
 		return nil, explainSchema(err)
 	}
-	return &schema{tree: tree, full: full, format: formatFor(tree)}, nil
+	return &Schema{tree: tree, full: full, format: formatFor(tree)}, nil
 }
+
+// Format returns what to send as Ollama's format: all of the schema that it enforces without harm.
+func (s *Schema) Format() json.RawMessage { return s.format }
+
+// Text returns the whole schema in compact form, keys in the order in which they were written.
+func (s *Schema) Text() string { return string(s.tree.encode()) }
 
 // explainSchema finds the place of the first problem.
 func explainSchema(err error) error {
@@ -78,20 +79,20 @@ func explainSchema(err error) error {
 		if errors.As(invalid.Err, &v) {
 			problems := violations(v)
 			if len(problems) > 0 {
-				return &SchemaError{Pointer: problems[0].pointer, Problem: problems[0].problem}
+				return &Error{Pointer: problems[0].pointer, Problem: problems[0].problem}
 			}
 		}
 	case errors.As(err, &regex):
 		_, pointer, _ := strings.Cut(regex.URL, "#")
-		return &SchemaError{Pointer: pointer, Problem: fmt.Sprintf("pattern %q: %v", regex.Regex, regex.Err)}
+		return &Error{Pointer: pointer, Problem: fmt.Sprintf("pattern %q: %v", regex.Regex, regex.Err)}
 	case errors.As(err, &load):
-		return &SchemaError{Problem: fmt.Sprintf("$ref to %s: references must stay inside the schema", load.URL)}
+		return &Error{Problem: fmt.Sprintf("$ref to %s: references must stay inside the schema", load.URL)}
 	}
-	return &SchemaError{Problem: strings.ReplaceAll(err.Error(), schemaURL, "")}
+	return &Error{Problem: strings.ReplaceAll(err.Error(), schemaURL, "")}
 }
 
 // validate returns every violation as "at /pointer: problem", nil when the value is valid.
-func (s *schema) validate(v node) []string {
+func (s *Schema) validate(v node) []string {
 	err := s.full.Validate(v.plain())
 	if err == nil {
 		return nil

@@ -1,4 +1,4 @@
-package calls
+package structure
 
 import (
 	"encoding/json"
@@ -58,9 +58,9 @@ func recordings(t *testing.T) []recording {
 func TestFormatNeverHarms(t *testing.T) {
 	harmful := 0
 	for _, r := range recordings(t) {
-		s, err := compileSchema(json.RawMessage(r.text()))
+		s, err := Compile(json.RawMessage(r.text()))
 		if err != nil {
-			var bad *SchemaError
+			var bad *Error
 			if !errors.As(err, &bad) {
 				t.Errorf("%s: error without a place: %v", r.Name, err)
 			}
@@ -200,11 +200,11 @@ func TestFormatStillEnforces(t *testing.T) {
 		"not const":     "Ollama ignores not, and the random model never hit the one value that it shuts out",
 		"maxItems 2001": "we stop one below what the server stood",
 		"enum value of wrong type (type string, enum [1])": "no value satisfies it",
-		"items:[..] tuple (draft-07)":                      "no schema of draft 2020-12; with the draft named it works, see TestCheckSchemaNamesThePlace",
+		"items:[..] tuple (draft-07)":                      "no schema of draft 2020-12; with the draft named it works, see TestCompileNamesThePlace",
 	}
 	looked := 0
 	for _, r := range recordings(t) {
-		s, err := compileSchema(json.RawMessage(r.text()))
+		s, err := Compile(json.RawMessage(r.text()))
 		if err != nil || !r.enforced() || except[r.Name] != "" {
 			if err != nil && r.enforced() && except[r.Name] == "" {
 				t.Errorf("%s: refused although it works: %v", r.Name, err)
@@ -314,28 +314,4 @@ func TestFormatBoundsTheGrammar(t *testing.T) {
 	if strings.Contains(string(s.format), "xxx") {
 		t.Errorf("a grammar that is too large is sent: %d bytes of schema", len(s.format))
 	}
-}
-
-func TestFormatOfOurOwnSchemasIsWhole(t *testing.T) {
-	for name, raw := range map[string]json.RawMessage{"plan": planSchema([]string{"qwen3:8b"}, 12), "check": checkSchema()} {
-		s := mustCompile(t, string(raw))
-		checkSafe(t, name, s.format)
-		if size := grammarSize(mustNode(t, s.format), ""); size > maxGrammar {
-			t.Errorf("%s: grammar of %d bytes", name, size)
-		}
-		for _, keyword := range []string{"pattern", "maxItems", "minItems", "maxLength", "enum"} {
-			if strings.Count(string(raw), `"`+keyword+`"`) != strings.Count(string(s.format), `"`+keyword+`"`) {
-				t.Errorf("%s: %s is not sent: %s", name, keyword, s.format)
-			}
-		}
-	}
-}
-
-func mustNode(t *testing.T, raw json.RawMessage) node {
-	t.Helper()
-	n, err := parseNode(raw, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
 }

@@ -1,4 +1,4 @@
-package calls
+package structure
 
 import (
 	"encoding/json"
@@ -10,52 +10,59 @@ import (
 	"github.com/kaptinlin/jsonrepair"
 )
 
-// extraction is what a structured answer holds.
-type extraction struct {
-	kind    Kind
-	value   json.RawMessage // set when kind is OK
-	from    string          // the text that the value was taken from
-	reasons []string        // why the schema refuses what came
-	notes   []string        // what was bent
-}
+// Finding says what an answer holds.
+type Finding int
 
-// Notes of an Outcome.
+// The findings.
 const (
-	noteRepaired  = "repaired"               // the JSON was malformed and has been repaired
-	noteEmbedded  = "taken out of text"      // the value stood between other text
-	noteMisrouted = "value came as thinking" // Ollama put it into the wrong field
+	Value       Finding = iota // a value that the schema accepts
+	Nothing                    // nothing but white space or thinking
+	NoStructure                // text without a value, or a tool call printed as text
+	Refused                    // a value that the schema refuses, or that contradicts itself
+	Cut                        // the answer was cut off: whatever is in it does not count as whole
 )
 
-// extract finds the value in an answer. Strict parsing comes first and repair only when it fails; the schema decides
-// which of several values counts; what was cut off never counts as whole. Time is linear in the length of the answer.
-func extract(s *schema, answer, thinking, doneReason string) extraction {
-	if doneReason == doneLength {
-		return extraction{kind: Truncated}
+// Extraction is what was found.
+type Extraction struct {
+	Finding Finding
+	Value   json.RawMessage // compact, keys in order, numbers as written; nil unless Finding is Value
+	From    string          // the text that the value was taken from
+	Reasons []string        // why a value was refused
+	Notes   []string        // what was bent to get the value
+}
+
+// Notes of an Extraction.
+const (
+	NoteRepaired  = "repaired"               // the JSON was malformed and has been repaired
+	NoteEmbedded  = "taken out of text"      // the value stood between other text
+	NoteMisrouted = "value came as thinking" // Ollama put it into the wrong field
+)
+
+// Extract finds the value in an answer. The schema decides which of several values counts, the first that it accepts;
+// of what is broken the outer value is tried before the inner ones. cut says that a limit ended the answer.
+func (s *Schema) Extract(answer, thinking string, cut bool) Extraction {
+	if cut {
+		return Extraction{Finding: Cut}
 	}
 	whole := strings.TrimSpace(answer)
-	rest := withoutThinking(whole)
+	rest := WithoutThinking(whole)
 	if rest == "" {
 		if v, err := parseNode([]byte(unfenced(strings.TrimSpace(thinking))), false); err == nil && s.validate(v) == nil {
-			return extraction{kind: OK, value: v.encode(), from: thinking, notes: []string{noteMisrouted}}
+			return Extraction{Value: v.encode(), From: thinking, Notes: []string{NoteMisrouted}}
 		}
-		return extraction{kind: EmptyTurn}
+		return Extraction{Finding: Nothing}
 	}
 	f := finder{schema: s, budget: scanBudget*len(rest) + 1024}
 	for _, text := range slices.Compact([]string{whole, rest, unfenced(rest)}) {
 		if f.strict(text) {
-			return extraction{kind: OK, value: f.found.encode(), from: text}
+			return Extraction{Value: f.found.encode(), From: text}
 		}
 	}
 	if f.refused == nil && f.conflict == nil && f.search(rest, 0) {
-		return extraction{kind: OK, value: f.found.encode(), from: f.from, notes: f.notes}
+		return Extraction{Value: f.found.encode(), From: f.from, Notes: f.notes}
 	}
 	return f.failure()
 }
-
-const (
-	doneStop   = "stop"
-	doneLength = "length"
-)
 
 // Bounds of the search. The repair library is quadratic on hostile input (measured: 1.3 s for 40 kB) and recursive, so
 // it gets a few short and shallow texts only.
@@ -68,7 +75,7 @@ const (
 
 // finder looks for the first value that the schema accepts.
 type finder struct {
-	schema   *schema
+	schema   *Schema
 	budget   int // bytes that may still be scanned
 	repairs  int
 	found    node
@@ -118,7 +125,7 @@ func (f *finder) search(text string, depth int) bool {
 		f.budget -= end
 		span := text[at : at+end]
 		if closed && f.strict(span) {
-			f.from, f.notes = span, append(f.notes, noteEmbedded)
+			f.from, f.notes = span, append(f.notes, NoteEmbedded)
 			return true
 		}
 		if f.conflict != nil {
@@ -152,20 +159,20 @@ func (f *finder) repair(span string) bool {
 	if err != nil || !f.strict(repaired) {
 		return false
 	}
-	f.from, f.notes = span, append(f.notes, noteRepaired)
+	f.from, f.notes = span, append(f.notes, NoteRepaired)
 	return true
 }
 
-func (f *finder) failure() extraction {
+func (f *finder) failure() Extraction {
 	switch {
 	case f.conflict != nil:
-		return extraction{kind: SchemaViolation, reasons: []string{f.conflict.Error()}}
+		return Extraction{Finding: Refused, Reasons: []string{f.conflict.Error()}}
 	case f.toolCall:
-		return extraction{kind: TextInsteadOfStructure, reasons: []string{"a tool call printed as text"}}
+		return Extraction{Finding: NoStructure, Reasons: []string{"a tool call printed as text"}}
 	case f.refused != nil:
-		return extraction{kind: SchemaViolation, reasons: f.refused}
+		return Extraction{Finding: Refused, Reasons: f.refused}
 	default:
-		return extraction{kind: TextInsteadOfStructure}
+		return Extraction{Finding: NoStructure}
 	}
 }
 
@@ -220,9 +227,9 @@ var (
 	fence      = regexp.MustCompile("^```[A-Za-z0-9_-]*[ \t]*\r?\n([\\s\\S]*?)\r?\n?```$")
 )
 
-// withoutThinking drops the thinking blocks that a text begins with; one that is never closed is all of it: thoughts
+// WithoutThinking drops the thinking blocks that a text begins with; one that is never closed is all of it: thoughts
 // are not an answer. Some templates open the block in the prompt, then only its end is in the text.
-func withoutThinking(text string) string {
+func WithoutThinking(text string) string {
 	text = strings.TrimSpace(text)
 	opened := false
 	for {

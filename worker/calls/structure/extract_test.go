@@ -1,4 +1,4 @@
-package calls
+package structure
 
 import (
 	"bufio"
@@ -42,7 +42,7 @@ type extractionCase struct {
 	DoneReason string `json:"done_reason"`
 	Want       struct {
 		Value json.RawMessage
-		Kind  Kind
+		Kind  string
 	}
 }
 
@@ -55,14 +55,17 @@ func compact(t testing.TB, raw json.RawMessage) string {
 	return string(n.encode())
 }
 
-func mustCompile(t testing.TB, raw string) *schema {
+func mustCompile(t testing.TB, raw string) *Schema {
 	t.Helper()
-	s, err := compileSchema(json.RawMessage(raw))
+	s, err := Compile(json.RawMessage(raw))
 	if err != nil {
 		t.Fatalf("schema %s: %v", raw, err)
 	}
 	return s
 }
+
+// kinds are the words of the recorded cases.
+var kinds = map[Finding]string{Nothing: "empty_turn", NoStructure: "text_instead_of_structure", Refused: "schema_violation", Cut: "truncated"}
 
 // The cases are shapes of output that users of other programs really got, with the right outcome.
 func TestExtractRecordedCases(t *testing.T) {
@@ -72,15 +75,15 @@ func TestExtractRecordedCases(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
-			got := extract(mustCompile(t, string(c.Schema)), c.Response, c.Thinking, c.DoneReason)
+			got := mustCompile(t, string(c.Schema)).Extract(c.Response, c.Thinking, c.DoneReason == "length")
 			if c.Want.Kind != "" {
-				if got.kind != c.Want.Kind || got.value != nil {
-					t.Fatalf("kind %s, value %s, want kind %s", got.kind, got.value, c.Want.Kind)
+				if kinds[got.Finding] != c.Want.Kind || got.Value != nil {
+					t.Fatalf("%s, value %s, want %s", kinds[got.Finding], got.Value, c.Want.Kind)
 				}
 				return
 			}
-			if got.kind != OK || string(got.value) != compact(t, c.Want.Value) {
-				t.Fatalf("kind %s %v, value %s, want %s", got.kind, got.reasons, got.value, c.Want.Value)
+			if got.Finding != Value || string(got.Value) != compact(t, c.Want.Value) {
+				t.Fatalf("%s %v, value %s, want %s", kinds[got.Finding], got.Reasons, got.Value, c.Want.Value)
 			}
 		})
 	}
@@ -91,28 +94,28 @@ func TestExtractMore(t *testing.T) {
 	const closed = `{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"],"additionalProperties":false}`
 	for name, c := range map[string]struct {
 		schema, answer, thinking string
-		kind                     Kind
+		finding                  Finding
 		value                    string
 	}{
-		"a fragment never stands in for its broken whole":   {permissive, `{"a": {"b": 1}`, "", OK, `{"a":{"b":1}}`},
-		"a draft in the thoughts is no answer":              {closed, `<think>{"a":1}</think>I cannot.`, "", TextInsteadOfStructure, ""},
-		"thoughts that are never closed are no answer":      {closed, `<think>so {"a":1}`, "", EmptyTurn, ""},
-		"the template opened the thoughts":                  {closed, "hm {\"a\":1}\n</think>\n{\"a\":2}", "", OK, `{"a":2}`},
-		"prose in the thinking field stays there":           {closed, "", `I would say {"a":1}`, EmptyTurn, ""},
-		"a tag inside a string is data":                     {`{"type":"object","properties":{"s":{"type":"string"}}}`, `{"s":"x</think>\ny"}`, "", OK, `{"s":"x</think>\ny"}`},
-		"a number that would eat the memory":                {closed, `{"a":1e999999999}`, "", SchemaViolation, ""},
-		"the same key twice with the same value":            {closed, `{"a":1,"a":1}`, "", OK, `{"a":1}`},
-		"a contradiction deep inside prose":                 {closed, `Here: {"a":1,"a":2} done`, "", SchemaViolation, ""},
-		"a contradiction that only repair would show":       {closed, `{"a":1,"a":2,}`, "", SchemaViolation, ""},
-		"a stray bracket in the prose before":               {closed, "see [1: {\"a\":3}", "", OK, `{"a":3}`},
-		"a root that is no object":                          {`{"enum":["x","y"]}`, " \"y\"\n", "", OK, `"y"`},
-		"the order of keys and the text of numbers survive": {`{}`, `{"z":1.50,"a":1e2}`, "", OK, `{"z":1.50,"a":1e2}`},
-		"angle brackets are not escaped":                    {`{}`, `{"z":"<b>&"}`, "", OK, `{"z":"<b>&"}`},
+		"a fragment never stands in for its broken whole":   {permissive, `{"a": {"b": 1}`, "", Value, `{"a":{"b":1}}`},
+		"a draft in the thoughts is no answer":              {closed, `<think>{"a":1}</think>I cannot.`, "", NoStructure, ""},
+		"thoughts that are never closed are no answer":      {closed, `<think>so {"a":1}`, "", Nothing, ""},
+		"the template opened the thoughts":                  {closed, "hm {\"a\":1}\n</think>\n{\"a\":2}", "", Value, `{"a":2}`},
+		"prose in the thinking field stays there":           {closed, "", `I would say {"a":1}`, Nothing, ""},
+		"a tag inside a string is data":                     {`{"type":"object","properties":{"s":{"type":"string"}}}`, `{"s":"x</think>\ny"}`, "", Value, `{"s":"x</think>\ny"}`},
+		"a number that would eat the memory":                {closed, `{"a":1e999999999}`, "", Refused, ""},
+		"the same key twice with the same value":            {closed, `{"a":1,"a":1}`, "", Value, `{"a":1}`},
+		"a contradiction deep inside prose":                 {closed, `Here: {"a":1,"a":2} done`, "", Refused, ""},
+		"a contradiction that only repair would show":       {closed, `{"a":1,"a":2,}`, "", Refused, ""},
+		"a stray bracket in the prose before":               {closed, "see [1: {\"a\":3}", "", Value, `{"a":3}`},
+		"a root that is no object":                          {`{"enum":["x","y"]}`, " \"y\"\n", "", Value, `"y"`},
+		"the order of keys and the text of numbers survive": {`{}`, `{"z":1.50,"a":1e2}`, "", Value, `{"z":1.50,"a":1e2}`},
+		"angle brackets are not escaped":                    {`{}`, `{"z":"<b>&"}`, "", Value, `{"z":"<b>&"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := extract(mustCompile(t, c.schema), c.answer, c.thinking, doneStop)
-			if got.kind != c.kind || string(got.value) != c.value {
-				t.Fatalf("%s %s %v, want %s %s", got.kind, got.value, got.reasons, c.kind, c.value)
+			got := mustCompile(t, c.schema).Extract(c.answer, c.thinking, false)
+			if got.Finding != c.finding || string(got.Value) != c.value {
+				t.Fatalf("%d %s %v, want %d %s", got.Finding, got.Value, got.Reasons, c.finding, c.value)
 			}
 		})
 	}
@@ -123,11 +126,11 @@ func TestExtractSaysWhatItBent(t *testing.T) {
 	for answer, want := range map[string][]string{
 		`{"a":1}`:           nil,
 		"```\n{\"a\":1}```": nil,
-		`so {"a":1}`:        {noteEmbedded},
-		`{"a":1,}`:          {noteRepaired},
+		`so {"a":1}`:        {NoteEmbedded},
+		`{"a":1,}`:          {NoteRepaired},
 	} {
-		if got := extract(s, answer, "", doneStop); got.kind != OK || !slices.Equal(got.notes, want) {
-			t.Errorf("%s: %s, notes %q, want %q", answer, got.kind, got.notes, want)
+		if got := s.Extract(answer, "", false); got.Finding != Value || !slices.Equal(got.Notes, want) {
+			t.Errorf("%s: %d, notes %q, want %q", answer, got.Finding, got.Notes, want)
 		}
 	}
 }
@@ -153,8 +156,8 @@ func TestExtractTimeIsLinear(t *testing.T) {
 	const n = 1 << 17
 	for name, text := range hostile(n) {
 		start := time.Now()
-		if got := extract(s, text, "", doneStop); got.kind == OK {
-			t.Errorf("%s: accepted %s", name, got.value)
+		if got := s.Extract(text, "", false); got.Finding == Value {
+			t.Errorf("%s: accepted %s", name, got.Value)
 		}
 		// In the square of the length, the repair library alone would take a minute for most of these; the bound leaves
 		// room for a slow machine under the race detector.
@@ -166,36 +169,36 @@ func TestExtractTimeIsLinear(t *testing.T) {
 
 func FuzzExtract(f *testing.F) {
 	for _, c := range lines[extractionCase](f, "testdata/extraction-cases.jsonl") {
-		f.Add(string(c.Schema), c.Response, c.Thinking, c.DoneReason)
+		f.Add(string(c.Schema), c.Response, c.Thinking, c.DoneReason == "length")
 	}
 	for _, text := range hostile(2000) {
-		f.Add(`{"type":"object","required":["a"]}`, text, text, doneStop)
+		f.Add(`{"type":"object","required":["a"]}`, text, text, false)
 	}
-	f.Fuzz(func(t *testing.T, rawSchema, answer, thinking, done string) {
-		s, err := compileSchema(json.RawMessage(rawSchema))
+	f.Fuzz(func(t *testing.T, rawSchema, answer, thinking string, cut bool) {
+		s, err := Compile(json.RawMessage(rawSchema))
 		if err != nil {
 			return
 		}
 		start := time.Now()
-		got := extract(s, answer, thinking, done)
+		got := s.Extract(answer, thinking, cut)
 		if limit := 10*time.Second + time.Duration(len(answer))*time.Millisecond; time.Since(start) > limit {
 			t.Fatalf("%s for %d bytes", time.Since(start), len(answer))
 		}
-		if (got.kind == OK) != (got.value != nil) {
-			t.Fatalf("%s with value %q", got.kind, got.value)
+		if (got.Finding == Value) != (got.Value != nil) {
+			t.Fatalf("finding %d with value %q", got.Finding, got.Value)
 		}
-		if got.kind != OK {
+		if got.Finding != Value {
 			return
 		}
-		if done == doneLength {
+		if cut {
 			t.Fatal("took a value out of an answer that was cut off")
 		}
-		v, err := parseNode(got.value, false)
+		v, err := parseNode(got.Value, false)
 		if err != nil {
-			t.Fatalf("value %s: %v", got.value, err)
+			t.Fatalf("value %s: %v", got.Value, err)
 		}
 		if s.validate(v) != nil {
-			t.Fatalf("value %s that the schema refuses", got.value)
+			t.Fatalf("value %s that the schema refuses", got.Value)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package calls
+package structure
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestCheckSchemaNamesThePlace(t *testing.T) {
+func TestCompileNamesThePlace(t *testing.T) {
 	for raw, want := range map[string]struct{ pointer, word string }{
 		`{"type":"object","properties":{"v":{"type":"strin"}}}`:      {"/properties/v/type", ""},
 		`{"type":"object","properties":{"v":{"maxLength":-1}}}`:      {"/properties/v/maxLength", ""},
@@ -21,10 +21,10 @@ func TestCheckSchemaNamesThePlace(t *testing.T) {
 		`"a string"`: {"", "must be an object"},
 		``:           {"", "not a JSON value"},
 	} {
-		err := CheckSchema(json.RawMessage(raw))
-		var bad *SchemaError
+		_, err := Compile(json.RawMessage(raw))
+		var bad *Error
 		if !errors.As(err, &bad) {
-			t.Errorf("%s: %v, want a SchemaError", raw, err)
+			t.Errorf("%s: %v, want an Error", raw, err)
 			continue
 		}
 		if bad.Pointer != want.pointer || !strings.Contains(bad.Problem, want.word) || bad.Problem == "" {
@@ -35,10 +35,10 @@ func TestCheckSchemaNamesThePlace(t *testing.T) {
 		}
 	}
 	tuple := `{"$schema":"http://json-schema.org/draft-07/schema#","type":"array","items":[{"type":"integer"},{"type":"boolean"}]}`
-	if s, err := compileSchema(json.RawMessage(tuple)); err != nil || !strings.Contains(string(s.format), "prefixItems") {
+	if s, err := Compile(json.RawMessage(tuple)); err != nil || !strings.Contains(string(s.format), "prefixItems") {
 		t.Errorf("a tuple of draft 7: %v", err)
 	}
-	if err := CheckSchema(json.RawMessage(`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"f":{"type":"string","format":"file"}}}`)); err != nil {
+	if _, err := Compile(json.RawMessage(`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"f":{"type":"string","format":"file"}}}`)); err != nil {
 		t.Errorf("a usable schema is refused: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package calls
+package structure
 
 import (
 	"encoding/json"
