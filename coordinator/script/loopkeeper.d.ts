@@ -6,6 +6,8 @@
  * do the same each time: there is no network, no file, no timer, and `Date` and `Math.random` come from the run's ledger.
  */
 declare module "loopkeeper" {
+  export {}; // only what says "export" is exported
+
   /** What JSON can hold. Integers beyond 2^53 are `bigint`, in both directions. */
   export type Json = null | boolean | number | bigint | string | readonly Json[] | { readonly [key: string]: Json | undefined };
 
@@ -35,6 +37,7 @@ declare module "loopkeeper" {
 
   /** A generated text, by reference. */
   export interface Text extends Ref {
+    /** Not part of the reference's JSON. */
     readonly facts: Facts;
   }
 
@@ -282,28 +285,28 @@ declare module "loopkeeper" {
   /** Builds JSON Schemas together with their types: `const Point = t.object({ x: t.number() })`, `t.Of<typeof Point>`. */
   export namespace t {
     /** The type of what a schema accepts. */
-    type Of<S> = S extends Schema<infer T> ? T : never;
+    export type Of<S> = S extends Schema<infer T> ? T : never;
     /** An object with these properties and no others. */
-    function object<P extends Properties>(properties: P, options?: Annotations): Schema<Flat<RequiredOf<P> & OptionalOf<P>>>;
+    export function object<P extends Properties>(properties: P, options?: Annotations): Schema<Flat<RequiredOf<P> & OptionalOf<P>>>;
     /** An object with any keys and values of one schema. */
-    function record<T>(values: Schema<T>, options?: Annotations): Schema<{ [key: string]: T }>;
-    function array<T>(items: Schema<T>, options?: Annotations & { minItems?: number; maxItems?: number; uniqueItems?: boolean }): Schema<T[]>;
-    function string(options?: Annotations & { minLength?: number; maxLength?: number; pattern?: string; format?: string }): Schema<string>;
-    function integer(options?: Annotations & { minimum?: number; maximum?: number }): Schema<number>;
-    function number(options?: Annotations & { minimum?: number; maximum?: number; exclusiveMinimum?: number; exclusiveMaximum?: number }): Schema<number>;
-    function boolean(options?: Annotations): Schema<boolean>;
+    export function record<T>(values: Schema<T>, options?: Annotations): Schema<{ [key: string]: T }>;
+    export function array<T>(items: Schema<T>, options?: Annotations & { minItems?: number; maxItems?: number; uniqueItems?: boolean }): Schema<T[]>;
+    export function string(options?: Annotations & { minLength?: number; maxLength?: number; pattern?: string; format?: string }): Schema<string>;
+    export function integer(options?: Annotations & { minimum?: number; maximum?: number }): Schema<number>;
+    export function number(options?: Annotations & { minimum?: number; maximum?: number; exclusiveMinimum?: number; exclusiveMaximum?: number }): Schema<number>;
+    export function boolean(options?: Annotations): Schema<boolean>;
     function enum_<const V extends string | number>(values: readonly V[], options?: Annotations): Schema<V>;
     export { enum_ as enum };
     /** One of several schemas. */
-    function anyOf<S extends readonly Schema<any>[]>(...schemas: S): Schema<Of<S[number]>>;
+    export function anyOf<S extends readonly Schema<any>[]>(...schemas: S): Schema<Of<S[number]>>;
     /** Anything. */
-    function any(options?: Annotations): Schema<any>;
+    export function any(options?: Annotations): Schema<any>;
     /** A property that may be left out of its object. */
-    function optional<T>(schema: Schema<T>): Optional<T>;
+    export function optional<T>(schema: Schema<T>): Optional<T>;
     /** A file: `--set name=@path` uploads it and the script receives a Ref. */
-    function file(options?: Annotations): Schema<Ref>;
+    export function file(options?: Annotations): Schema<Ref>;
     /** Files: `--set 'name=@docs/*.md'` uploads them. */
-    function files(options?: Annotations & { minItems?: number; maxItems?: number }): Schema<Ref[]>;
+    export function files(options?: Annotations & { minItems?: number; maxItems?: number }): Schema<Ref[]>;
   }
 }
 

@@ -10,8 +10,14 @@ function judged<R extends { evaluate?: api.Judge }>(request: R): object {
   return { ...request, evaluate: { ...request.evaluate, criteria: list(request.evaluate.criteria) } };
 }
 
-export function generate(request: api.GenerateRequest & { schema?: api.Schema<any> }): Promise<any> {
-  return call("generate", judged(request));
+export async function generate(request: api.GenerateRequest & { schema?: api.Schema<any> }): Promise<any> {
+  const value = await call<object>("generate", judged(request));
+  return request.schema ? value : text(value);
+}
+
+// A text is passed on as a reference and nothing else, so its facts are there to read but are not part of its JSON.
+function text(value: object): object {
+  return Object.defineProperty(value, "facts", { enumerable: false });
 }
 
 export async function batch(request: api.BatchRequest & { schema?: api.Schema<any> }): Promise<api.Collected<any>> {

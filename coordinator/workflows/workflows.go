@@ -1,0 +1,50 @@
+// Package workflows holds the built-in workflows. Each is one TypeScript file, at most a page, that uses the library as a
+// user's own script does.
+package workflows
+
+import (
+	"embed"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/loopkeeper/loopkeeper/coordinator/script"
+)
+
+//go:embed *.ts
+var files embed.FS
+
+// bundled makes all programs at the first use. The sources are embedded, so that failing is a fault of the build, which
+// the tests catch.
+var bundled = sync.OnceValue(func() map[string]script.Program {
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		panic(fmt.Sprintf("read the built-in workflows: %v", err))
+	}
+	programs := map[string]script.Program{}
+	for _, entry := range entries {
+		program, err := script.BundleFS(files, entry.Name())
+		if err != nil {
+			panic(fmt.Sprintf("bundle the built-in workflow %s: %v", entry.Name(), err))
+		}
+		programs[strings.TrimSuffix(entry.Name(), ".ts")] = program
+	}
+	return programs
+})
+
+// List returns the names of the built-in workflows, sorted.
+func List() []string {
+	var names []string
+	for name := range bundled() {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Lookup returns the built-in workflow of that name.
+func Lookup(name string) (script.Program, bool) {
+	program, ok := bundled()[name]
+	return program, ok
+}
