@@ -53,13 +53,16 @@ func (c Config) complete() (Config, error) {
 	c.KeepAlive = cmp.Or(c.KeepAlive, defaultKeepAlive)
 	c.Slowdown = cmp.Or(c.Slowdown, defaultSlowdown)
 	c.ContextLength = cmp.Or(c.ContextLength, defaultContext(c.Memory))
-	for key, v := range map[string]float64{
-		"slots": float64(c.Slots), "max_queue": float64(c.MaxQueue), "max_loaded": float64(c.MaxLoaded),
-		"context_length": float64(c.ContextLength), "prompt_rate": c.PromptRate, "decode_rate": c.DecodeRate,
-		"load_latency": float64(c.LoadLatency),
+	for _, n := range []struct {
+		key   string
+		value float64
+	}{
+		{"slots", float64(c.Slots)}, {"max_queue", float64(c.MaxQueue)}, {"max_loaded", float64(c.MaxLoaded)},
+		{"context_length", float64(c.ContextLength)}, {"prompt_rate", c.PromptRate}, {"decode_rate", c.DecodeRate},
+		{"load_latency", float64(c.LoadLatency)},
 	} {
-		if v < 0 {
-			return c, wrong(key, "must not be negative")
+		if n.value < 0 {
+			return c, wrong(n.key, "must not be negative")
 		}
 	}
 	if c.Slowdown < 1 {

@@ -2,8 +2,10 @@ package ollamatest
 
 import (
 	"context"
+	"math/rand/v2"
 	"net/http"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -320,6 +322,32 @@ func TestOutOfMemory(t *testing.T) {
 			_, err := say(client, &api.GenerateRequest{Model: "qwen2.5:7b", Prompt: "hello", Options: numCtx(4096)})
 			wantStatus(t, err, 500, errRunnerDied.Error())
 			wantLoaded(t, s, want...)
+		})
+	}
+}
+
+// Whatever comes, in whatever order, the device is never given more than it has, and all loads end.
+func TestMemoryIsNeverOverCommitted(t *testing.T) {
+	for seed := range uint64(10) {
+		synctest.Test(t, func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(seed, 0))
+			s, client := pipe(t, Config{Memory: 12 << 30, LoadSpeed: 1 << 30, DecodeRate: 50, Slots: 1 + int(seed%3), Models: four})
+			var calls sync.WaitGroup
+			for range 40 {
+				req := &api.GenerateRequest{
+					Model: four[rnd.IntN(4)].Name, Prompt: material, Options: numCtx(2048 << rnd.IntN(3)), KeepAlive: keep(time.Duration(rnd.IntN(60)) * time.Second),
+				}
+				calls.Go(func() {
+					if _, err := say(client, req); err != nil {
+						t.Error(err)
+					}
+				})
+				time.Sleep(time.Duration(rnd.IntN(3000)) * time.Millisecond)
+				if free := s.Info().FreeBytes; free < 0 || free > 12<<30 {
+					t.Fatalf("%d bytes are free of 12 GiB", free)
+				}
+			}
+			calls.Wait()
 		})
 	}
 }
