@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/loopkeeper/loopkeeper/proto/apierr"
+	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
+)
+
+// client is a connection to the coordinator, known to have answered.
+type client struct {
+	coordinatorv1.CoordinatorServiceClient
+	conn *grpc.ClientConn
+	info *coordinatorv1.InfoResponse
+}
+
+func (c *client) close() { _ = c.conn.Close() } // nothing is lost by it
+
+// answerTime is how long a coordinator may take to say who it is.
+const answerTime = 5 * time.Second
+
+// connect reaches the coordinator.
+func (a *app) connect(ctx context.Context) (*client, error) {
+	addr := a.serverAddress()
+	conn, err := dial(addr)
+	if err != nil {
+		return nil, apierr.Wrap(err, apierr.InvalidArgument, "reach the coordinator at %s", addr)
+	}
+	c := &client{CoordinatorServiceClient: coordinatorv1.NewCoordinatorServiceClient(conn), conn: conn}
+	hello, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	c.info, err = c.Info(hello, &coordinatorv1.InfoRequest{})
+	if err == nil {
+		return c, nil
+	}
+	c.close()
+	if codeOf(err) == apierr.Unavailable && ctx.Err() == nil {
+		return nil, apierr.New(apierr.Unavailable, "no coordinator answers at %s", addr).
+			WithNext("loopkeeper up", "--server HOST:PORT when it runs elsewhere")
+	}
+	return nil, apierr.FromStatus(err)
+}
+
+// serverAddress is where the coordinator listens: as told by flag or environment, else as the one of this data folder
+// wrote down, else as configured.
+func (a *app) serverAddress() string {
+	if a.flags.server != "" {
+		return a.flags.server
+	}
+	if !strings.HasPrefix(a.origins["coordinator.listen"], "env ") || strings.HasSuffix(a.config.Coordinator.Listen, ":0") {
+		if text, err := os.ReadFile(filepath.Join(a.config.DataDir, addressFile)); err == nil {
+			return strings.TrimSpace(string(text))
+		}
+	}
+	return a.config.Coordinator.Listen
+}

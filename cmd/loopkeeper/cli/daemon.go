@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"google.golang.org/grpc"
+
+	"github.com/loopkeeper/loopkeeper/configs"
+	"github.com/loopkeeper/loopkeeper/coordinator"
+	"github.com/loopkeeper/loopkeeper/coordinator/fleet"
+	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
+	"github.com/loopkeeper/loopkeeper/coordinator/script"
+	"github.com/loopkeeper/loopkeeper/scheduler"
+	"github.com/loopkeeper/loopkeeper/worker"
+)
+
+// workerFlags are the settings of a worker that have a flag.
+type workerFlags struct {
+	listen, ollama, name string
+	slots                int
+	insecure, noMDNS     bool
+}
+
+func (f *workerFlags) apply(c *configs.Config) map[string]string {
+	out := override(given{"worker.listen", "listen", f.listen, &c.Worker.Listen}, given{"worker.ollama", "ollama", f.ollama, &c.Worker.Ollama},
+		given{"name", "name", f.name, &c.Name})
+	if f.slots != 0 {
+		c.Worker.Slots, out["worker.slots"] = f.slots, "slots"
+	}
+	if f.insecure {
+		c.InsecureLAN, out["insecure_lan"] = true, "insecure-lan"
+	}
+	if f.noMDNS {
+		c.Discovery.MDNS, out["discovery.mdns"] = false, "no-mdns"
+	}
+	return out
+}
+
+// startWorker starts this machine's worker on l.
+func (a *app) startWorker(ctx context.Context, l net.Listener, id string, announce bool) (*worker.Worker, error) {
+	c := a.config
+	return worker.Start(ctx, worker.Options{NodeID: id, Name: c.Name, Fleet: c.Fleet, Version: release, Ollama: c.Worker.Ollama, Slots: c.Worker.Slots,
+		Memory: c.Worker.MemoryBytes, Heartbeat: c.Worker.Heartbeat, Listener: l, Server: serverOptions(), Announce: announce,
+		Interfaces: c.Discovery.Interfaces, Log: a.log})
+}
+
+// startCoordinator opens the ledger and starts the coordinator on l; local is the address of the worker in this process,
+// or "". What it returns second closes the ledger and must be called after Stop.
+func (a *app) startCoordinator(ctx context.Context, l net.Listener, dir, local string) (*coordinator.Coordinator, func() error, error) {
+	c := a.config
+	program, err := os.Executable()
+	if err != nil {
+		return nil, nil, fmt.Errorf("find this program, which hosts the scripts: %w", err)
+	}
+	store, err := ledger.Open(ctx, ledger.Options{Dir: filepath.Join(dir, ledgerDir), Log: a.log.With("part", "ledger")})
+	if err != nil {
+		return nil, nil, err
+	}
+	host := script.NewChildHost(script.ChildOptions{Command: []string{program, scriptHostCommand},
+		Limits: script.Limits{CPU: c.Script.CPU, Memory: int64(c.Script.Memory)}})
+	var discover *fleet.MDNS
+	if c.Discovery.MDNS {
+		discover = &fleet.MDNS{Fleet: c.Fleet, Interfaces: c.Discovery.Interfaces}
+	}
+	co, err := coordinator.Start(ctx, coordinator.Options{Name: c.Name, Fleet: c.Fleet, Version: release, DataDir: dir, Store: store, Host: host,
+		Listener: l, Server: serverOptions(), Dial: func(addr string) (*grpc.ClientConn, error) { return dial(addr) }, Workers: c.Coordinator.Workers,
+		Local: local, Discover: discover, Interval: c.Discovery.Interval, LostAfter: c.Coordinator.LostAfter, MaxRuns: c.Coordinator.ActiveRuns,
+		Limits: scheduler.Limits{DefaultContext: c.Models.DefaultContext}, Contexts: c.Models.Contexts, Log: a.log})
+	if err != nil {
+		return nil, nil, firstError(err, store.Close())
+	}
+	return co, store.Close, nil
+}
+
+// reachable is the address under which a listener on this machine is reached from this machine.
+func reachable(l net.Addr) string {
+	tcp, ok := l.(*net.TCPAddr)
+	if ok && tcp.IP.IsUnspecified() {
+		return net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
+	}
+	return l.String()
+}

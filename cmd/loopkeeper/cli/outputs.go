@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/loopkeeper/loopkeeper/cmd/loopkeeper/ui"
+	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
+)
+
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// showOutputs prints the outputs of a run and how it ended.
+func (a *app) showOutputs(ctx context.Context, c *client, r *coordinatorv1.Run) error {
+	result, err := c.GetResult(ctx, &coordinatorv1.GetResultRequest{RunId: r.GetId()})
+	if err != nil {
+		return err
+	}
+	outputs, err := a.outputs(ctx, c, result)
+	if err != nil {
+		return err
+	}
+	if a.json() {
+		return a.summarise(result.GetRun(), map[string]any{"outputs": outputs})
+	}
+	for _, o := range outputs {
+		if err := a.printText(ui.Output(o.Name, o.Value, o.Sources)); err != nil {
+			return err
+		}
+	}
+	return a.summarise(result.GetRun(), nil)
+}
+
+// output is a key result with the texts that it refers to.
+type output struct {
+	Name    string   `json:"name"`
+	Value   any      `json:"value"`
+	Sources []string `json:"sources"`
+}
+
+// fetchLimit is how many bodies are fetched for one answer; a batch's texts come with its items instead.
+const fetchLimit = 200
+
+// outputs opens what the outputs of a run refer to.
+func (a *app) outputs(ctx context.Context, c *client, r *coordinatorv1.GetResultResponse) ([]output, error) {
+	out := []output{}
+	left := fetchLimit
+	for _, o := range r.GetOutputs() {
+		raw := o.GetValueJson()
+		if ref := o.GetRef(); ref != nil {
+			text, err := fetch(ctx, c, ref.GetSha256())
+			if err != nil {
+				return nil, err
+			}
+			raw = []byte(text)
+			if !json.Valid(raw) {
+				raw, _ = json.Marshal(text) // a string always marshals
+			}
+		}
+		var v any
+		if err := decode(raw, &v); err != nil {
+			return nil, err
+		}
+		if err := open(ctx, c, v, &left); err != nil {
+			return nil, err
+		}
+		out = append(out, output{o.GetName(), v, append([]string{}, o.GetSources()...)})
+	}
+	return out, nil
+}
+
+// open puts the text beside every reference in v.
+func open(ctx context.Context, c *client, v any, left *int) error {
+	switch v := v.(type) {
+	case []any:
+		for _, x := range v {
+			if err := open(ctx, c, x, left); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		if sha, ok := v["ref"].(string); ok && len(sha) == 64 && *left > 0 {
+			*left--
+			text, err := fetch(ctx, c, sha)
+			if err != nil {
+				return err
+			}
+			v["text"] = text
+			return nil
+		}
+		for _, name := range sorted(v) {
+			if err := open(ctx, c, v[name], left); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// fetch reads a stored body.
+func fetch(ctx context.Context, c *client, sha string) (string, error) {
+	stream, err := c.GetArtifact(ctx, &coordinatorv1.GetArtifactRequest{Sha256: sha})
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for {
+		msg, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return b.String(), nil
+		}
+		if err != nil {
+			return "", err
+		}
+		b.Write(msg.GetChunk())
+	}
+}

@@ -1,0 +1,23 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/loopkeeper/loopkeeper/cmd/loopkeeper/ui"
+	"github.com/loopkeeper/loopkeeper/hwprobe"
+)
+
+func newProbe(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "probe", Short: "Show what this machine has: devices, memory, and where each number comes from", Args: cobra.NoArgs,
+		Long:    "Show what this machine has: devices, memory pools, and where each number comes from. It needs no daemon.",
+		Example: "  loopkeeper probe\n  loopkeeper probe -o json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r := hwprobe.Probe(cmd.Context(), hwprobe.NewOptions())
+			if a.json() {
+				return a.printJSON(r)
+			}
+			return a.printText(ui.Probe(a.style(a.stdout), r))
+		},
+	}
+}

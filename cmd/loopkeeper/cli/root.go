@@ -1,0 +1,193 @@
+// Package cli is the command line: one file per subcommand, and the only place beside configs that reads flags, files and
+// the environment.
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loopkeeper/loopkeeper/cmd/loopkeeper/ui"
+	"github.com/loopkeeper/loopkeeper/configs"
+)
+
+// app is what the commands share: where to read and write, and the settings.
+type app struct {
+	stdin          *os.File
+	stdout, stderr *os.File
+	flags          globals
+	own            func(*configs.Config) map[string]string // a command's own flags over the settings; nil for most
+	config         configs.Config
+	origins        configs.Origins
+	log            *slog.Logger
+}
+
+// Main runs the command that args name and returns the process's exit code.
+func Main(args []string, stdin, stdout, stderr *os.File) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, log: slog.New(slog.DiscardHandler)}
+	root := newRoot(a)
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	var quiet exitWith
+	if err != nil && !errors.As(err, &quiet) {
+		a.report(err)
+	}
+	return exitCode(err)
+}
+
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "loopkeeper",
+		Short: "Long jobs on the GPUs of your home: the loop is a program, the model is a function, the GPUs are one pool",
+		Long: "loopkeeper runs long jobs on the GPUs of your home.\n\nThe loop is a program, the model is a function, the GPUs are one pool.\n" +
+			"Start with `loopkeeper up` on one machine, `loopkeeper worker --insecure-lan` on the others, then `loopkeeper map`.\n\n" + exitHelp,
+		Example:       "  loopkeeper up\n  loopkeeper map --model qwen3:8b --prompt 'Summarise: {{item}}' 'docs/*.md' --out out.jsonl",
+		SilenceErrors: true, SilenceUsage: true,
+		Args:              cobra.NoArgs,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.configure(cmd) },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	a.flags.register(root)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%w; see %s --help", err, cmd.CommandPath())
+	})
+	root.AddCommand(
+		newUp(a), newWorker(a), newNodes(a),
+		newMap(a), newPlan(a), newRun(a), newWorkflows(a), newTypes(a),
+		newRuns(a), newShow(a), newWatch(a), newResult(a), newTrace(a), newCancel(a), newExplain(a),
+		newProbe(a), newConfig(a), newVersion(a), newDemo(a), newScriptHost(a),
+	)
+	for _, c := range root.Commands() {
+		strict(c)
+	}
+	return root
+}
+
+// strict makes wrong arguments a usage error and ends every help text with the exit codes.
+func strict(c *cobra.Command) {
+	if check := c.Args; check != nil {
+		c.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return usagef("%w; see %s --help", err, cmd.CommandPath())
+			}
+			return nil
+		}
+	}
+	if c.Long == "" {
+		c.Long = c.Short + "."
+	}
+	c.Long += "\n\n" + exitHelp
+	for _, sub := range c.Commands() {
+		strict(sub)
+	}
+}
+
+// globals are the flags of every command.
+type globals struct {
+	config, server, output, fleet, dataDir, logLevel string
+}
+
+func (g *globals) register(root *cobra.Command) {
+	f := root.PersistentFlags()
+	f.StringVar(&g.config, "config", "", "read the settings from this `file`")
+	f.StringVar(&g.server, "server", "", "`address` of the coordinator, host:port")
+	f.StringVarP(&g.output, "output", "o", "table", "`format`: table, json or jsonl")
+	f.StringVar(&g.fleet, "fleet", "", "`id` of the fleet")
+	f.StringVar(&g.dataDir, "data-dir", "", "`folder` for ledger, artifacts and node id")
+	f.StringVar(&g.logLevel, "log-level", "", "`level`: debug, info, warn or error")
+}
+
+// apply puts the flags that were given over the settings.
+func (g *globals) apply(c *configs.Config) map[string]string {
+	return override(given{"fleet", "fleet", g.fleet, &c.Fleet}, given{"data_dir", "data-dir", g.dataDir, &c.DataDir},
+		given{"log_level", "log-level", g.logLevel, &c.LogLevel})
+}
+
+// given is the text of a flag, empty when it was not given, and the setting that it overrides.
+type given struct {
+	key, flag, text string
+	setting         *string
+}
+
+// override sets every setting whose flag was given and returns those flags by key.
+func override(flags ...given) map[string]string {
+	out := map[string]string{}
+	for _, f := range flags {
+		if f.text != "" {
+			*f.setting, out[f.key] = f.text, f.flag
+		}
+	}
+	return out
+}
+
+// configure reads the settings. It is the first thing that every command does.
+func (a *app) configure(*cobra.Command) error {
+	switch a.flags.output {
+	case "table", "json", "jsonl":
+	default:
+		return usagef("--output %q: want table, json or jsonl", a.flags.output)
+	}
+	s := configs.FromSystem()
+	s.File = a.flags.config
+	s.Flags = func(c *configs.Config) map[string]string {
+		out := a.flags.apply(c)
+		if a.own != nil {
+			for key, flag := range a.own(c) {
+				out[key] = flag
+			}
+		}
+		return out
+	}
+	var err error
+	if a.config, a.origins, err = configs.Load(s); err != nil {
+		return err
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(a.config.LogLevel)); err != nil {
+		return err
+	}
+	a.log = slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
+	return nil
+}
+
+// json says whether people asked for JSON, on one line per object or in one piece.
+func (a *app) json() bool { return a.flags.output != "table" }
+
+// printJSON prints one object in the form that was asked for.
+func (a *app) printJSON(v any) error {
+	if a.flags.output == "jsonl" {
+		return ui.WriteJSONLine(a.stdout, v)
+	}
+	return ui.WriteJSON(a.stdout, v)
+}
+
+// printList prints many objects: one per line as jsonl, else one object that holds them under name.
+func (a *app) printList(name string, list []any) error {
+	if a.flags.output != "jsonl" {
+		return ui.WriteJSON(a.stdout, map[string]any{name: list})
+	}
+	for _, v := range list {
+		if err := ui.WriteJSONLine(a.stdout, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printText prints text to stdout.
+func (a *app) printText(text string) error {
+	_, err := io.WriteString(a.stdout, text)
+	return err
+}

@@ -1,0 +1,15 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/loopkeeper/loopkeeper/coordinator/script"
+)
+
+func newTypes(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "types", Short: "Print loopkeeper.d.ts, so that an editor completes and checks scripts", Args: cobra.NoArgs,
+		Example: "  loopkeeper types > loopkeeper.d.ts",
+		RunE:    func(*cobra.Command, []string) error { return a.printText(script.Types) },
+	}
+}

@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/loopkeeper/loopkeeper/proto/apierr"
+	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
+)
+
+const (
+	uploads    = 8         // at the same time
+	chunkBytes = 256 << 10 // of one message
+)
+
+// ref is how a workflow's input names an uploaded body.
+type ref struct {
+	SHA256 string `json:"ref"`
+	Name   string `json:"name"`
+	Bytes  uint64 `json:"bytes"`
+}
+
+// bodies uploads what has to be uploaded and returns what the workflow's input holds for each item.
+func (a *app) bodies(ctx context.Context, c *client, items []input) ([]any, error) {
+	out := make([]any, len(items))
+	done := make(chan struct{}, len(items)) // a place for each, so that no upload waits for the screen
+	var group errgroup.Group
+	group.SetLimit(uploads)
+	shown := make(chan struct{})
+	go func() { defer close(shown); a.showUploads(done, len(items)) }()
+	for i, item := range items {
+		if item.path == "" {
+			out[i] = item.value
+			continue
+		}
+		group.Go(func() error {
+			r, err := upload(ctx, c, item.path)
+			out[i] = r
+			done <- struct{}{}
+			return err
+		})
+	}
+	err := group.Wait()
+	close(done)
+	<-shown
+	return out, err
+}
+
+// showUploads counts uploads on a terminal, when there are enough to wait for.
+func (a *app) showUploads(done <-chan struct{}, total int) {
+	n := 0
+	show := live(a.stderr) && !a.json() && total > uploads
+	for range done {
+		if n++; show {
+			fmt.Fprintf(a.stderr, "\ruploading %d of %d", n, total)
+		}
+	}
+	if show {
+		fmt.Fprint(a.stderr, "\r\x1b[K")
+	}
+}
+
+// upload stores one text file with the coordinator.
+func upload(ctx context.Context, c *client, path string) (ref, error) {
+	text, err := readText(path)
+	if err != nil {
+		return ref{}, err
+	}
+	stream, err := c.PutArtifact(ctx)
+	if err != nil {
+		return ref{}, err
+	}
+	name := path
+	for first := true; first || len(text) > 0; first = false {
+		n := min(len(text), chunkBytes)
+		err := stream.Send(&coordinatorv1.PutArtifactRequest{Chunk: []byte(text[:n]), Name: name})
+		if err == io.EOF {
+			break // the reason comes with the answer
+		}
+		if err != nil {
+			return ref{}, err
+		}
+		text, name = text[n:], ""
+	}
+	r, err := stream.CloseAndRecv()
+	if err != nil {
+		return ref{}, apierr.Wrap(apierr.FromStatus(err), apierr.Unavailable, "upload %s", path)
+	}
+	return ref{r.GetRef().GetSha256(), path, r.GetRef().GetBytes()}, nil
+}

@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
+)
+
+func newWatch(a *app) *cobra.Command {
+	var out, outDir string
+	c := &cobra.Command{
+		Use: "watch RUN", Short: "Follow a run until it ends", Args: cobra.ExactArgs(1),
+		Long:    "Follow a run until it ends, and exit by its state. Ctrl-C ends the watching, not the run.",
+		Example: "  loopkeeper watch 7f3k\n  loopkeeper watch 7f3k --out out.jsonl",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client) error { return a.watch(ctx, c, args[0], out, outDir) })
+		},
+	}
+	c.Flags().StringVar(&out, "out", "", "write the batch's results to this `file`, from the first one on")
+	c.Flags().StringVar(&outDir, "out-dir", "", "write a file per input into this `folder`")
+	return c
+}
+
+// watch follows a run; with out or outDir its results are written again from the first one.
+func (a *app) watch(ctx context.Context, c *client, id, out, outDir string) error {
+	r, err := c.GetRun(ctx, &coordinatorv1.GetRunRequest{RunId: id}) // a prefix becomes the id, and a typing error no empty file
+	if err != nil {
+		return err
+	}
+	id = r.GetRun().GetId()
+	if out == "" && outDir == "" {
+		last, err := a.follow(ctx, c, id, nil)
+		if err != nil {
+			return err
+		}
+		return a.summarise(last, nil)
+	}
+	results, err := a.sinkFor(out, outDir)
+	if err != nil {
+		return err
+	}
+	last, err := a.follow(ctx, c, id, &collector{c: c, run: id, sink: results})
+	if err := firstError(err, results.flush(), results.close()); err != nil {
+		return err
+	}
+	return a.summarise(last, heldItems(results))
+}

@@ -1,0 +1,148 @@
+package ui
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
+)
+
+// Progress shows a run while it is under way.
+type Progress interface {
+	// Show takes the newest view of the run, or the same one again as time goes by.
+	Show(r *coordinatorv1.Run, now time.Time)
+	// Say puts a line of text where it stays.
+	Say(text string)
+	// End shows the run for the last time.
+	End(r *coordinatorv1.Run, now time.Time)
+}
+
+// Live redraws itself in place on a terminal.
+type Live struct {
+	W     io.Writer
+	Style Style
+	Size  func() (width, height int)
+	Hint  string
+	rate  Rate
+	drawn int // lines that are on the screen and will be drawn over
+}
+
+// redraw is how often a screen changes at most; faster cannot be read.
+const redraw = 200 * time.Millisecond
+
+// RedrawInterval is how often Show should be called while nothing happens, so that times go on.
+const RedrawInterval = redraw
+
+// Show implements Progress.
+func (l *Live) Show(r *coordinatorv1.Run, now time.Time) { l.draw(r, now, l.Hint) }
+
+// End implements Progress. The final frame stays in the scrollback.
+func (l *Live) End(r *coordinatorv1.Run, now time.Time) {
+	l.draw(r, now, "")
+	l.drawn = 0
+}
+
+// Say implements Progress.
+func (l *Live) Say(text string) {
+	_, _ = io.WriteString(l.W, l.erase()+text+"\n") // a terminal that is gone cannot be told
+	l.drawn = 0
+}
+
+func (l *Live) draw(r *coordinatorv1.Run, now time.Time, hint string) {
+	l.rate.Add(now, done(r.GetItems()))
+	width, height := l.Size()
+	lines := Frame{Style: l.Style, Width: width - 1, Height: height, Now: now, Rate: &l.rate, Hint: hint}.Lines(r)
+	_, _ = io.WriteString(l.W, l.erase()+strings.Join(lines, "\n")+"\n")
+	l.drawn = len(lines)
+}
+
+// erase moves to where the last frame began and clears from there.
+func (l *Live) erase() string {
+	if l.drawn == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\x1b[%dA\r\x1b[J", l.drawn)
+}
+
+// Lines prints a line per tenth of the work, or every half minute; for pipes, files and screen readers.
+type Lines struct {
+	W     io.Writer
+	rate  Rate
+	last  time.Time
+	tenth int64
+	began bool
+}
+
+// quiet is the longest silence while work is under way.
+const quiet = 30 * time.Second
+
+// Show implements Progress.
+func (l *Lines) Show(r *coordinatorv1.Run, now time.Time) {
+	c := r.GetItems()
+	l.rate.Add(now, done(c))
+	if !l.began {
+		l.began, l.last = true, now
+		l.line(now, "run %s %s: %s%s", r.GetId(), r.GetState(), Line(r.GetWorkflow()), Simulated(r.GetSimulated()))
+		return
+	}
+	tenth := int64(0)
+	if c.GetTotal() > 0 {
+		tenth = done(c) * 10 / c.GetTotal()
+	}
+	if c.GetTotal() == 0 || tenth <= l.tenth && now.Sub(l.last) < quiet {
+		return
+	}
+	l.tenth, l.last = max(tenth, l.tenth), now
+	l.line(now, "%s  %s of %s, %s, %s%s", Percent(done(c), c.GetTotal()), Count(c.GetSucceeded()), Count(c.GetTotal()), failedText(c),
+		l.rate.Text(now, c.GetTotal()-done(c)), Simulated(r.GetSimulated()))
+}
+
+func failedText(c *coordinatorv1.Counts) string { return Count(c.GetFailed()) + " failed" }
+
+// End implements Progress. What the end was is said by the summary.
+func (l *Lines) End(*coordinatorv1.Run, time.Time) {}
+
+// Say implements Progress.
+func (l *Lines) Say(text string) { _, _ = fmt.Fprintln(l.W, text) }
+
+func (l *Lines) line(now time.Time, format string, args ...any) {
+	_, _ = fmt.Fprintf(l.W, now.Local().Format("15:04:05")+" "+format+"\n", args...)
+}
+
+// Simulated is the word that stands on everything a stand-in has to do with.
+func Simulated(yes bool) string {
+	if yes {
+		return ", simulated"
+	}
+	return ""
+}
+
+// JSONLines prints a status object for every view of a run.
+type JSONLines struct{ W io.Writer }
+
+// Show implements Progress.
+func (j *JSONLines) Show(r *coordinatorv1.Run, _ time.Time) {
+	c := r.GetItems()
+	_ = WriteJSONLine(j.W, map[string]any{"type": "status", "run": r.GetId(), "state": r.GetState(), "total": c.GetTotal(), "succeeded": c.GetSucceeded(),
+		"failed": c.GetFailed(), "running": c.GetRunning(), "waiting": c.GetWaiting(), "simulated": r.GetSimulated()})
+}
+
+// End implements Progress.
+func (j *JSONLines) End(*coordinatorv1.Run, time.Time) {}
+
+// Say implements Progress.
+func (j *JSONLines) Say(string) {}
+
+// Silent shows nothing.
+type Silent struct{}
+
+// Show implements Progress.
+func (Silent) Show(*coordinatorv1.Run, time.Time) {}
+
+// End implements Progress.
+func (Silent) End(*coordinatorv1.Run, time.Time) {}
+
+// Say implements Progress.
+func (Silent) Say(string) {}

@@ -1,0 +1,84 @@
+package ui
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// Output is a key result for people: its name, what it rests on, and its value.
+func Output(name string, value any, sources []string) string {
+	head := Line(name)
+	if len(sources) > 0 {
+		head += "  (from step " + strings.Join(sources, ", ") + ")"
+	}
+	return head + "\n" + indented(Value(value)) + "\n"
+}
+
+// Value lays a JSON value out for people: texts as they are, lists with dashes, objects by key. A reference whose text is
+// known is that text.
+func Value(v any) string {
+	switch v := v.(type) {
+	case string:
+		return Text(v)
+	case []any:
+		if len(v) == 0 {
+			return "none"
+		}
+		var lines []string
+		for _, x := range v {
+			lines = append(lines, "- "+hanging(Value(x)))
+		}
+		return strings.Join(lines, "\n")
+	case map[string]any:
+		return object(v)
+	case nil:
+		return "-"
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+func object(v map[string]any) string {
+	if text, ok := v["text"].(string); ok && v["ref"] != nil {
+		return Text(text)
+	}
+	if sha, ok := v["ref"].(string); ok && len(sha) == 64 {
+		return fmt.Sprintf("%v (%s bytes, artifact %.12s)", v["name"], number(v["bytes"]), sha)
+	}
+	var lines []string
+	for _, key := range slices.Sorted(maps.Keys(v)) {
+		text := Value(v[key])
+		if strings.Contains(text, "\n") {
+			lines = append(lines, key+":\n"+indented(text))
+		} else {
+			lines = append(lines, key+": "+text)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func number(v any) string {
+	if n, ok := v.(json.Number); ok {
+		return n.String()
+	}
+	return fmt.Sprint(v)
+}
+
+// hanging indents all lines but the first.
+func hanging(text string) string { return strings.ReplaceAll(text, "\n", "\n  ") }
+
+// Text is a text from outside, such as a model's answer, that cannot move the terminal's cursor or change its colours.
+func Text(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || !unicode.IsControl(r) {
+			return r
+		}
+		return -1
+	}, ansi.Strip(s))
+}
