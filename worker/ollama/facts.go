@@ -8,7 +8,8 @@ import (
 )
 
 // Facts is what a model's file says about itself, enough to compute its memory need. Everything is per digest and
-// never changes. A number that the file does not tell is 0 and its name is in Unknown: unknown is not zero.
+// never changes; callers share it and must not write to it. A number that the file does not tell is 0, and its name is
+// in Unknown: unknown is not zero.
 type Facts struct {
 	Name         string // the name it was asked under
 	Digest       string

@@ -27,6 +27,7 @@ func TestRealServerTakesEveryFormat(t *testing.T) {
 	for _, r := range recordings(t) {
 		schemas[r.Name], enforced[r.Name] = r.text(), r.enforced()
 	}
+	delete(enforced, "enum value of wrong type (type string, enum [1])") // no value satisfies it
 	zero, sent := 0.0, 0
 	for name, text := range schemas {
 		s, err := Compile(json.RawMessage(text))
