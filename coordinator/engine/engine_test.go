@@ -11,6 +11,7 @@ import (
 
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
+	"github.com/loopkeeper/loopkeeper/scheduler"
 )
 
 const batchScript = `
@@ -362,6 +363,27 @@ func TestExplainAWaitingStep(t *testing.T) {
 		v, err := r.e.Run(t.Context(), id)
 		if err != nil || len(v.Waiting) != 1 || v.Waiting[0].Count != 1 || v.Waiting[0].WaitingFor != string(why[0].Wait) || v.Steps[0].WaitingFor == "" {
 			t.Errorf("%+v, %v", v, err)
+		}
+	})
+}
+
+// TestPlacementSeesAWindow: what a placement looks at does not grow with what waits, and no turn places twice.
+func TestPlacementSeesAWindow(t *testing.T) {
+	p := program(t, batchScript)
+	synctest.Test(t, func(t *testing.T) {
+		most, calls := 0, 0
+		r := newRig(t, newFarm(2), Options{Place: func(s scheduler.Snapshot) scheduler.Plan {
+			most, calls = max(most, len(s.Waiting)), calls+1
+			return scheduler.Place(s, scheduler.Limits{})
+		}})
+		id := r.submit(p, items(500))
+		if v := r.wait(id); v.Status != run.Completed || v.Items.Succeeded != 500 {
+			t.Fatalf("%+v", v)
+		}
+		r.e.Stop() // so that nobody counts any more
+		// Two nodes of four slots: a window of 8 + 4 × 8. Each item causes a turn for its end; loads and starts add a few.
+		if most > 40 || calls > 2*500 {
+			t.Errorf("%d placements, the largest of %d tasks", calls, most)
 		}
 	})
 }

@@ -52,6 +52,9 @@ func (e *Engine) Finished(r Result) {
 		if f := e.flights[r.Key]; f != nil {
 			delete(e.flights, r.Key)
 			e.moves.used(f.node, f.digest, t.now)
+			if finish.Failure != nil && finish.Failure.Kind == run.KindOutOfMemory {
+				e.moves.avoid(f.node, f.digest, t.now.Add(failedAvoid))
+			}
 			finish.AttemptID, finish.Node = f.id, f.node
 			t.store(bodies)
 			_ = t.execute(f.run, finish) // logged there
@@ -59,6 +62,7 @@ func (e *Engine) Finished(r Result) {
 		}
 		if o, ok := e.orphans[r.Key]; ok {
 			delete(e.orphans, r.Key)
+			t.place = true
 			finish.AttemptID, finish.Node = o.id, o.node
 			t.keepLate(o, finish, bodies)
 		}

@@ -12,8 +12,8 @@ import (
 const (
 	// reportGrace is how long a node's reports may take to show a load or unload that has ended.
 	reportGrace = 10 * time.Second
-	// failedAvoid and spilledAvoid say how long a model is not tried again on a node that failed to load it, or did not
-	// hold it whole.
+	// failedAvoid and spilledAvoid say how long a model is not tried again on a node that failed to load it or ran out of
+	// memory, or did not hold it whole.
 	failedAvoid  = 30 * time.Second
 	spilledAvoid = 10 * time.Minute
 )
@@ -93,6 +93,9 @@ func (m moves) lost(node string) {
 
 // used notes a start or end of an attempt.
 func (m moves) used(node, digest string, now time.Time) { m.of(node).use[digest] = now }
+
+// avoid keeps a model from a node until a time.
+func (m moves) avoid(node, digest string, until time.Time) { m.of(node).avoid[digest] = until }
 
 // fill adds to a node's report what only the engine knows. The report itself is not changed: it may be shared.
 func (m moves) fill(n scheduler.Node, flights []*flight, now time.Time) scheduler.Node {

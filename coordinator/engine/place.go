@@ -150,11 +150,14 @@ func (t *turn) send(f *flight) {
 
 // reject ends an item whose model fits nowhere. A later turn takes the next ones of its step.
 func (t *turn) reject(c candidate, d scheduler.Decision) {
-	failure := run.Failure{Kind: "cannot_fit", Message: d.Why.Summary, Advice: run.Never,
+	failure := run.Failure{Kind: run.KindCannotFit, Message: d.Why.Summary, Advice: run.Never,
 		Next: []string{"loopkeeper explain " + c.ticket.Model, "choose a smaller model or a shorter context"}}
 	_ = t.execute(c.run, run.Reject{Pos: c.ticket.Pos, Item: c.ticket.Item, Failure: failure}) // logged there
-	t.then(func() { t.e.inbox.put(func(t *turn) { t.place = true }) })
+	t.then(t.e.placeAgain)
 }
+
+// placeAgain asks for another placement in a turn of its own.
+func (e *Engine) placeAgain() { e.inbox.put(func(t *turn) { t.place = true }) }
 
 // resend gives attempts from before a restart back to their nodes, which joins them to the calls that still run or fetches
 // the results that were kept. When the grace is over the rest goes elsewhere.

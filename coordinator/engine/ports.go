@@ -21,10 +21,11 @@ type Attempt struct {
 	Digest  string
 	Context int   // tokens per slot
 	Seed    int64 // of this attempt: a retry changes it
-	// Request is the step's canonical request, see docs/requests.md, with the item that this attempt is about in Body.
+	// Request is the step's canonical request, see docs/requests.md, without what travels beside it: items, keys, feedback.
+	// When a result is to be judged it is an evaluate request of its own: criteria, goal, model and sources (context, item).
 	Request json.RawMessage
-	Body    json.RawMessage // the item or subject: string, ref or value; nil when there is none
-	// Feedback holds the verified reasons of earlier send-backs.
+	Body    json.RawMessage // the item that the attempt is about, or the subject: string, ref or value; nil when there is none
+	// Feedback holds the request's own feedback and the reasons of earlier send-backs.
 	Feedback []string
 	Deadline time.Duration // 0: none
 }

@@ -129,6 +129,8 @@ func (t *turn) retire(a *active) {
 			e.dispatch.Cancel(f.node, f.key)
 		}
 	}
+	e.countBusy()
+	e.placeAgain() // slots and a script host are free
 	if a.driver != nil {
 		a.driver.cancel()
 	}

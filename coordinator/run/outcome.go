@@ -21,17 +21,19 @@ type Failure struct {
 	Next    []string `json:"next,omitempty"` // what a user can do
 }
 
-// The failure kinds that arise here and not on a worker.
+// The failure kinds that arise here, or on a worker and mean something here.
 const (
-	KindNodeLost    = "node_lost"   // the node vanished while it worked
-	KindCannotSend  = "cannot_send" // the attempt did not reach its node
-	KindUnreachable = "ollama_unreachable"
-	KindCancelled   = "cancelled"
-	KindSentBack    = "sent_back"   // the judge was not satisfied and no attempt is left
-	KindNeedsHuman  = "needs_human" // the judge wants a person to decide
-	KindBadVerdict  = "text_instead_of_structure"
-	KindBadRequest  = "bad_request" // the script asked for something that makes no sense
-	KindItemsFailed = "items_failed"
+	KindNodeLost    = "node_lost"                 // the node vanished while it worked
+	KindCannotSend  = "cannot_send"               // the attempt did not reach its node
+	KindUnreachable = "ollama_unreachable"        // the node is there, its Ollama is not
+	KindOutOfMemory = "out_of_memory"             // the model did not fit where it was
+	KindCancelled   = "cancelled"                 // the call was ended from outside
+	KindSentBack    = "sent_back"                 // the judge was not satisfied and no attempt is left
+	KindNeedsHuman  = "needs_human"               // the judge wants a person to decide
+	KindBadVerdict  = "text_instead_of_structure" // what should be a value or a verdict is none
+	KindBadRequest  = "bad_request"               // the script asked for something that makes no sense
+	KindItemsFailed = "items_failed"              // of a batch: some of its items failed
+	KindCannotFit   = "cannot_fit"                // the model fits no known machine
 )
 
 // Report says what ran, see the worker contract.

@@ -147,7 +147,7 @@ type StepEnded struct {
 	Result  Content    `json:"result,omitzero"` // of a read; other results are with their attempts
 }
 
-// Logged, OutputNoted and CollectedNoted record the three notes, each with its canonical request.
+// Logged records a line for people. Like the other notes it keeps its canonical request whole, for replays to compare.
 type Logged struct {
 	Pos  int             `json:"pos"`
 	Body json.RawMessage `json:"body"`
