@@ -74,7 +74,7 @@ func corrupt(dir string, cause error, format string, args ...any) *apierr.Error 
 	return e.WithNext(
 		"stop the coordinator and keep what there is: mv "+dir+" "+bad,
 		"put a backup in its place: cp -a BACKUP "+dir,
-		"without a backup, save what can be read: mkdir -m 700 "+dir+" && sqlite3 "+filepath.Join(bad, "ledger.db")+
+		"without a backup, save what can be read, with an sqlite3 shell that has .recover: mkdir -m 700 "+dir+" && sqlite3 "+filepath.Join(bad, "ledger.db")+
 			" .recover | sqlite3 "+filepath.Join(dir, "ledger.db")+" && cp -a "+filepath.Join(bad, artifactDir)+" "+dir,
 		"or start with an empty ledger: the damaged one is not touched",
 	)

@@ -52,8 +52,8 @@ func fatal(err error) {
 
 func TestKilledInTheMiddle(t *testing.T) {
 	dir := t.TempDir()
-	for round := range 10 {
-		acked := killChild(t, dir, 1+rand.IntN(8))
+	for round := range 6 {
+		acked := killChild(t, dir, 1+rand.IntN(4))
 		s := open(t, dir)
 		es, err := s.Events(t.Context(), "r1", 0, 0)
 		must(t, err)

@@ -131,6 +131,56 @@ func TestDamagedPagesAreReportedNotReturned(t *testing.T) {
 	}
 }
 
+// The commands of the error message, pasted.
+func TestTheAdviceForADamagedLedgerWorks(t *testing.T) {
+	if _, err := exec.LookPath("sqlite3"); err != nil || runtime.GOOS == "windows" {
+		t.Skip("needs a shell and the sqlite3 shell: the commands in the error message were not tried")
+	}
+	for _, withBackup := range []bool{true, false} {
+		if !withBackup && !shellRecovers(t) {
+			t.Log("this sqlite3 shell cannot .recover: that command was not tried")
+			continue
+		}
+		dir, _, large := written(t)
+		backup := filepath.Join(t.TempDir(), "copy")
+		s := open(t, dir)
+		must(t, s.Backup(t.Context(), backup))
+		must(t, s.Close())
+		path := filepath.Join(dir, "ledger.db")
+		db, err := os.ReadFile(path)
+		must(t, err)
+		must(t, os.WriteFile(path, db[:len(db)-4096], 0o600))
+		_, err = ledger.Open(t.Context(), ledger.Options{Dir: dir})
+		next := apierr.As(err).Next
+		command := func(i int) string { _, c, _ := strings.Cut(next[i], ": "); return c }
+		script := command(0) + " && " + command(2)
+		if withBackup {
+			script = command(0) + " && " + strings.ReplaceAll(command(1), "BACKUP", backup)
+		}
+		if out, err := exec.Command("sh", "-c", script).CombinedOutput(); err != nil {
+			t.Fatalf("%s\n%v %s", script, err, out)
+		}
+		s = open(t, dir)
+		es, err := s.Events(t.Context(), "r1", 0, 0)
+		if err != nil || len(es) == 0 || withBackup && len(es) != 50 {
+			t.Fatalf("%s\nthen %d events, %v", script, len(es), err)
+		}
+		if has, err := s.HasArtifact(t.Context(), large); err != nil || !has {
+			t.Fatalf("%s\nthen the large artifact is there: %v, %v", script, has, err)
+		}
+		must(t, s.Close())
+	}
+}
+
+// shellRecovers says whether the sqlite3 shell was built with .recover, which Debian 12's was not: it fails on any database.
+func shellRecovers(t *testing.T) bool {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "plain.db")
+	execSQL(t, path, "CREATE TABLE plain (x TEXT)")
+	out, err := exec.Command("sqlite3", path, ".recover").CombinedOutput()
+	return err == nil && strings.Contains(string(out), "CREATE TABLE") && !strings.Contains(string(out), "error")
+}
+
 func TestVerifyNamesWhatIsWrong(t *testing.T) {
 	dir, small, large := written(t)
 	path := filepath.Join(dir, "ledger.db")
