@@ -19,7 +19,7 @@ const crashCommits = 6
 // onDisk is our SQL on a library whose disk can lose power.
 func onDisk(t *testing.T, d *disk) engine {
 	t.Helper()
-	name := "crash"
+	name := t.Name()
 	vfs.Register(name, d)
 	t.Cleanup(func() { vfs.Unregister(name) })
 	return engine{
@@ -141,6 +141,7 @@ func crashes(t *testing.T, step int, lies bool) (points, lost int) {
 var crashStep = flag.Int("crash.step", 5, "crash at every so-manieth disk operation")
 
 func TestNoAcknowledgedCommitIsLostInACrash(t *testing.T) {
+	t.Parallel() // most of the time is the real disk's
 	points, _ := crashes(t, *crashStep, false)
 	t.Logf("%d crash points", points)
 	if points**crashStep < 150 {
@@ -150,6 +151,7 @@ func TestNoAcknowledgedCommitIsLostInACrash(t *testing.T) {
 
 // The same test must find what a disk loses that only claims to sync: otherwise it could not fail.
 func TestTheCrashTestFindsLosses(t *testing.T) {
+	t.Parallel() // most of the time is the real disk's
 	if points, lost := crashes(t, 23, true); lost < points/3 {
 		t.Errorf("a disk that never syncs lost something in only %d of %d crashes", lost, points)
 	}

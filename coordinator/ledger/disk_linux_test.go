@@ -57,6 +57,7 @@ func wantAdvice(t *testing.T, err error, dir, word string) {
 }
 
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	if !inOwnMounts(t) {
 		return
 	}
@@ -91,6 +92,7 @@ func TestFullDisk(t *testing.T) {
 }
 
 func TestReadOnlyDisk(t *testing.T) {
+	t.Parallel()
 	if !inOwnMounts(t) {
 		return
 	}
@@ -111,6 +113,7 @@ func TestReadOnlyDisk(t *testing.T) {
 // A disk that fails a write may have lost an earlier one: nothing is acknowledged after that, until a reopening has read
 // what is there.
 func TestAFailingDiskStopsTheLedger(t *testing.T) {
+	t.Parallel()
 	if !inOwnMounts(t) { // in a process of its own, for the limit
 		return
 	}

@@ -20,7 +20,7 @@ import (
 
 const childDir = "LEDGER_TEST_DIR"
 
-// bodiesOf returns the digests that an event of writeUntilKilled names: a large body put before, a small one beside it.
+// named is the payload of an event of writeUntilKilled: a large body put before it, a small one committed with it.
 type named struct{ Large, Small string }
 
 // writeUntilKilled is the child: it stores bodies and the events that name them, and prints each Seq that was acknowledged.
@@ -51,6 +51,7 @@ func fatal(err error) {
 }
 
 func TestKilledInTheMiddle(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for round := range 6 {
 		acked := killChild(t, dir, 1+rand.IntN(4))

@@ -34,7 +34,10 @@ func open(t *testing.T, dir string) ledger.Store {
 	return s
 }
 
-func TestConformance(t *testing.T) { ledgertest.Run(t, open) }
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	ledgertest.Run(t, open)
+}
 
 // written makes a closed ledger with a run, a small body and a large one, and returns their digests.
 func written(t *testing.T) (dir, small, large string) {
@@ -133,6 +136,7 @@ func TestDamagedPagesAreReportedNotReturned(t *testing.T) {
 
 // The commands of the error message, pasted.
 func TestTheAdviceForADamagedLedgerWorks(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("sqlite3"); err != nil || runtime.GOOS == "windows" {
 		t.Skip("needs a shell and the sqlite3 shell: the commands in the error message were not tried")
 	}
@@ -182,6 +186,7 @@ func shellRecovers(t *testing.T) bool {
 }
 
 func TestVerifyNamesWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	dir, small, large := written(t)
 	path := filepath.Join(dir, "ledger.db")
 	execSQL(t, path, `DROP TRIGGER event_is_never_removed; DELETE FROM event WHERE seq = 7;
@@ -206,6 +211,7 @@ func TestVerifyNamesWhatIsWrong(t *testing.T) {
 }
 
 func TestDamagedArtifacts(t *testing.T) {
+	t.Parallel()
 	dir, _, large := written(t)
 	file := filepath.Join(dir, "artifacts", large[:2], large[2:])
 	original, err := os.ReadFile(file)
@@ -285,6 +291,7 @@ func TestOwnerOnly(t *testing.T) {
 }
 
 func TestAnyFolderName(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"a b", "100%41", "q?mode=memory", "h#1", "ü'\"&"} {
 		if runtime.GOOS == "windows" && strings.ContainsAny(name, `?"`) {
 			continue

@@ -40,6 +40,7 @@ func Run(t *testing.T, open OpenFunc) {
 		"nothing is shared with the caller's memory": testOwnMemory,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := open(t, t.TempDir())
 			defer closeStore(t, s)
 			test(t, s)
