@@ -95,6 +95,10 @@ type childSession struct {
 }
 
 func (s *childSession) Deliver(ctx context.Context, d Delivery) (Yield, error) {
+	if len(d.Value) >= maxMessage {
+		s.stop()
+		return s.ended(tooLong()), nil
+	}
 	return s.step(ctx, question{Delivery: &d})
 }
 
@@ -129,14 +133,18 @@ func (s *childSession) step(ctx context.Context, q question) (Yield, error) {
 	var failure *Failure
 	switch {
 	case errors.As(err, &failure):
-		failure.File = s.program.Name
-		return Yield{End: &End{Failure: failure}}, nil
+		return s.ended(failure), nil
 	case err != nil:
 		return Yield{}, err
 	case a.Yield == nil:
 		return Yield{}, errNoAnswer
 	}
 	return *a.Yield, nil
+}
+
+func (s *childSession) ended(f *Failure) Yield {
+	f.File = s.program.Name
+	return Yield{End: &End{Failure: f}}
 }
 
 // ask sends a question and waits for the answer. It returns a *Failure when the child died of the script.
@@ -178,7 +186,7 @@ func (s *childSession) died(ctx context.Context, err error) error {
 	case byCaller:
 		return errClosed
 	case errors.Is(err, errTooLong):
-		return &Failure{Kind: Memory, Message: err.Error() + "; pass large values by reference"}
+		return tooLong()
 	default:
 		return exitFailure(s.cmd.ProcessState.ExitCode(), s.late.Load(), s.stderr.String(), s.limits)
 	}

@@ -22,6 +22,10 @@ func exitFailure(code int, late bool, stderr string, limits Limits) *Failure {
 	}
 }
 
+func tooLong() *Failure {
+	return &Failure{Kind: Memory, Message: errTooLong.Error() + "; pass large values by reference"}
+}
+
 // head keeps the beginning of what is written, which for a crash is its reason.
 type head struct {
 	mu   sync.Mutex

@@ -159,7 +159,7 @@ declare module "loopkeeper" {
     feedback?: readonly string[];
   }
 
-  export interface EvaluateRequest extends Call {
+  export interface EvaluateRequest extends Omit<Call, "context"> {
     /** What must hold, one sentence each. */
     criteria: string | readonly string[];
     /** What is judged. */

@@ -2,6 +2,7 @@ package script
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -72,3 +73,14 @@ const (
 	watchInterval  = 10 * time.Millisecond
 	interruptGrace = 300 * time.Millisecond
 )
+
+// marshal is json.Marshal without the escapes for HTML, which would change a body on its way.
+func marshal(value any) ([]byte, error) {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(value); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
+}

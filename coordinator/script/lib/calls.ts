@@ -11,13 +11,10 @@ function judged<R extends { evaluate?: api.Judge }>(request: R): object {
 }
 
 export async function generate(request: api.GenerateRequest & { schema?: api.Schema<any> }): Promise<any> {
-  const value = await call<object>("generate", judged(request));
-  return request.schema ? value : text(value);
-}
-
-// A text is passed on as a reference and nothing else, so its facts are there to read but are not part of its JSON.
-function text(value: object): object {
-  return Object.defineProperty(value, "facts", { enumerable: false });
+  const value = await call<api.Text>("generate", judged(request));
+  // A text is passed on as a reference and nothing else, so its facts are there to read but are not part of its JSON.
+  if (!request.schema && value.facts) Object.defineProperty(value, "facts", { enumerable: false });
+  return value;
 }
 
 export async function batch(request: api.BatchRequest & { schema?: api.Schema<any> }): Promise<api.Collected<any>> {
