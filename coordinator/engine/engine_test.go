@@ -122,6 +122,30 @@ func TestCancelLeavesNothingRunning(t *testing.T) {
 	})
 }
 
+func TestWhatComesAfterACancelIsEvidence(t *testing.T) {
+	p := program(t, batchScript)
+	synctest.Test(t, func(t *testing.T) {
+		f := newFarm(1)
+		f.deaf, f.takes = true, func(Attempt) time.Duration { return 5 * time.Minute }
+		r := newRig(t, f, Options{})
+		id := r.submit(p, items(4))
+		time.Sleep(time.Minute)
+		if _, err := r.e.Cancel(t.Context(), id, ""); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Minute)
+		late := 0
+		for _, ev := range r.events(id) {
+			if p, ok := ev.Data.(*run.AttemptLate); ok && p.Raw != "" && p.Prompt != "" {
+				late++
+			}
+		}
+		if v := r.wait(id); v.Status != run.Cancelled || v.Items.Succeeded != 0 || late != 4 {
+			t.Errorf("%s with %d succeeded, %d late results", v.Status, v.Items.Succeeded, late)
+		}
+	})
+}
+
 func TestALostNodesItemsGoElsewhere(t *testing.T) {
 	p := program(t, batchScript)
 	synctest.Test(t, func(t *testing.T) {

@@ -91,7 +91,10 @@ func (s *State) requested(p *Requested, now time.Time) error {
 	st.Counts.Total, st.Counts.Waiting = n, n
 	s.Counts.Total += n
 	s.Counts.Waiting += n
-	if n == 0 && st.Kind != KindRead {
+	switch {
+	case st.Kind == KindRead:
+		s.reads++
+	case n == 0:
 		s.due = append(s.due, st.Pos)
 	}
 	return nil
@@ -148,6 +151,9 @@ func (s *State) stepEnded(p *StepEnded, now time.Time) error {
 	}
 	st.Status, st.Failure, st.Result, st.Ended = p.Status, p.Failure, p.Result, now
 	s.open--
+	if st.Kind == KindRead && st.spec != nil {
+		s.reads--
+	}
 	if len(s.due) > 0 && s.due[0] == p.Pos {
 		s.due = s.due[1:]
 		if len(s.due) == 0 {
@@ -166,7 +172,7 @@ func (s *State) end(p *Ended, now time.Time) {
 			s.cancelStep(st, now)
 		}
 	}
-	s.open, s.flights = 0, 0
+	s.open, s.reads, s.flights = 0, 0, 0
 }
 
 func (s *State) cancelStep(st *Step, now time.Time) {

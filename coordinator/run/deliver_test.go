@@ -83,6 +83,16 @@ func TestARunWaitsForWhatItsScriptDidNotAwait(t *testing.T) {
 	tp.want(Completed)
 }
 
+func TestAReadThatNobodyAwaitsIsSkipped(t *testing.T) {
+	tp := newTape(t)
+	tp.ask(KindRead, `{"ref":"dd"}`)
+	tp.returns()
+	tp.want(Completed)
+	if got := tp.s.Requests[0].Status; got != StepSkipped {
+		t.Errorf("the read is %s", got)
+	}
+}
+
 func TestDecodeRefusesWhatItDoesNotKnow(t *testing.T) {
 	if _, err := Decode(3, birth, "phase.entered", json.RawMessage(`{}`)); err == nil {
 		t.Error("an event of a newer version was skipped")

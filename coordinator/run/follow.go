@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -16,6 +17,8 @@ func follow(s *State) []Payload {
 		return []Payload{s.ended(Failed, s.Script.Error, nil)}
 	case len(s.due) > 0:
 		return []Payload{s.Requests[s.due[0]].end()}
+	case s.Script != nil && s.reads > 0:
+		return []Payload{s.skipRead()}
 	case s.Script != nil && s.open == 0:
 		if len(s.shortfalls()) > 0 {
 			return []Payload{s.ended(Incomplete, nil, nil)}
@@ -25,6 +28,12 @@ func follow(s *State) []Payload {
 		return []Payload{s.ended(TimedOut, nil, nil)}
 	}
 	return nil
+}
+
+// skipRead ends a read that nobody will look at any more, because the script has ended.
+func (s *State) skipRead() *StepEnded {
+	i := slices.IndexFunc(s.Requests, func(st *Step) bool { return st.Kind == KindRead && !st.Status.Ended() })
+	return &StepEnded{Pos: i, Status: StepSkipped}
 }
 
 // end settles a step whose items have all ended. A batch with failures is failed, but its result is delivered all the same.
@@ -66,7 +75,7 @@ func (s *State) shortfalls() []string {
 	}
 	for _, st := range s.Requests {
 		switch {
-		case st.Note || st.Status == StepSucceeded:
+		case st.Note || st.Status == StepSucceeded || st.Status == StepSkipped:
 		case st.Failure != nil:
 			out = append(out, fmt.Sprintf("step %d (%s): %s", st.Pos, st.Kind, st.Failure.Message))
 		default:

@@ -34,6 +34,7 @@ type State struct {
 	Shares       map[string]*Share // by node id
 
 	open    int   // steps without an end
+	reads   int   // of these, reads
 	due     []int // of these, the steps with nothing left to do
 	flights int   // attempts in flight
 }
