@@ -30,11 +30,13 @@ type driver struct {
 	next    int // position of the next request
 }
 
-// delivery is a step's end on its way to the script.
+// delivery is a step's end on its way to the script or, with read set, a read that the driver is to answer: what it may be of
+// is durable by now.
 type delivery struct {
 	pos  int
 	time time.Time
 	run.Settled
+	read *run.Request
 }
 
 // maxCrashes is how often a run's script host may die before that counts as the script's doing.
@@ -54,8 +56,10 @@ func (e *Engine) drive(a *active) {
 			d.reads = append(d.reads, r)
 		}
 	}
-	a.given = 0
-	d.replay = a.takeDeliveries()
+	for _, m := range a.state.Deliveries {
+		d.replay = append(d.replay, a.settled(m))
+	}
+	a.given, a.heard = len(d.replay), len(d.replay)
 	a.driver = d
 	e.wg.Go(func() {
 		defer cancel()
@@ -64,23 +68,24 @@ func (e *Engine) drive(a *active) {
 	})
 }
 
-// takeDeliveries returns the deliveries that the driver has not been given.
-func (a *active) takeDeliveries() []delivery {
-	var out []delivery
-	for _, m := range a.state.Deliveries[a.given:] {
-		settled, err := a.state.Settle(m.Pos)
-		if err != nil { // a value that does not marshal came from a worker as JSON, so this cannot be
-			settled = run.Settled{Failure: &run.Failure{Kind: "internal", Message: err.Error(), Advice: run.Never}}
-		}
-		out = append(out, delivery{m.Pos, m.Time, settled})
+// settled is an ended step as a delivery.
+func (a *active) settled(m run.Delivery) delivery {
+	settled, err := a.state.Settle(m.Pos)
+	if err != nil { // a value that does not marshal came from a worker as JSON, so this cannot be
+		settled = run.Settled{Failure: &run.Failure{Kind: "internal", Message: err.Error(), Advice: run.Never}}
 	}
-	a.given = len(a.state.Deliveries)
-	return out
+	return delivery{pos: m.Pos, time: m.Time, Settled: settled}
 }
 
-// deliver hands new deliveries to the driver, in the order they have in the ledger.
-func (a *active) deliver() {
-	for _, d := range a.takeDeliveries() {
+// deliver hands new deliveries to the driver, in the order they have in the ledger. Before the turn's commit it stops at one
+// whose body may only come with that commit.
+func (a *active) deliver(committed bool) {
+	for a.given < len(a.state.Deliveries) {
+		d := a.settled(a.state.Deliveries[a.given])
+		if d.Load != nil && !committed {
+			return
+		}
+		a.given++
 		a.driver.box.put(d)
 	}
 }
@@ -147,9 +152,17 @@ func (d *driver) run(ctx context.Context) error {
 			return ctx.Err()
 		case <-d.box.wake:
 		}
-		if ended, err := d.feed(ctx, d.box.take(), script.Yield{}); ended || err != nil {
+		batch := d.box.take()
+		if ended, err := d.feed(ctx, batch, script.Yield{}); ended || err != nil {
 			return d.broke(err)
 		}
+		heard := 0
+		for _, b := range batch {
+			if b.read == nil {
+				heard++
+			}
+		}
+		d.e.inbox.put(func(*turn) { d.a.heard += heard })
 	}
 }
 
@@ -184,6 +197,10 @@ func (d *driver) feed(ctx context.Context, deliveries []delivery, first script.Y
 		if err != nil || end != nil {
 			break
 		}
+		if next.read != nil {
+			d.answer(ctx, *next.read)
+			continue
+		}
 		var y script.Yield
 		if y, err = d.deliver(ctx, next); err != nil {
 			return false, err
@@ -199,11 +216,6 @@ func (d *driver) feed(ctx context.Context, deliveries []delivery, first script.Y
 		return true, nil // catchUp says what is missing
 	}
 	d.tell(fresh, end)
-	for _, r := range fresh {
-		if r.Kind == run.KindRead && !r.Note {
-			d.answer(ctx, r)
-		}
-	}
 	return end != nil, nil
 }
 
@@ -216,6 +228,11 @@ func (d *driver) tell(requests []run.Request, end *run.ScriptEnd) {
 	d.e.inbox.put(func(t *turn) {
 		if err := t.execute(a, run.Yield{Requests: requests, End: end}); err != nil {
 			_ = t.execute(a, run.Yield{End: &run.ScriptEnd{Error: scriptError(err)}}) // logged there
+		}
+		for i, r := range requests {
+			if r.Kind == run.KindRead && !r.Note {
+				t.then(func() { d.box.put(delivery{read: &requests[i]}) })
+			}
 		}
 	})
 }

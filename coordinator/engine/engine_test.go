@@ -254,6 +254,21 @@ func TestStepsInSequenceAndReads(t *testing.T) {
 	})
 }
 
+// TestOneCommitPerStep: a result, what the script asks for next, and its placement are durable together.
+func TestOneCommitPerStep(t *testing.T) {
+	p := program(t, `for (let i = 0; i < 50; i++) { await generate({ model: "small:8b", prompt: "x" + i, schema: Answer }); log("" + i); }`)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, newFarm(1), Options{})
+		if v := r.wait(r.submit(p, nil)); v.Status != run.Completed || v.Calls != 50 {
+			t.Fatalf("%+v", v)
+		}
+		// Submit, start with the first request, its placement after the load, and the end come on top.
+		if n := r.store.commits.Load(); n > 50+5 {
+			t.Errorf("%d commits for 50 steps in sequence", n)
+		}
+	})
+}
+
 func TestAThrowNamesItsPlace(t *testing.T) {
 	p := program(t, `
   await generate({ model: "small:8b", prompt: "one", schema: Answer });

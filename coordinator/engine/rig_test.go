@@ -171,11 +171,14 @@ type flaky struct {
 	ledger.Store
 	left   atomic.Int64 // commits until it fails; 0 is never
 	before bool         // fail before the commit, else after it
+
+	commits atomic.Int64
 }
 
 var errDisk = errors.New("no space left on device")
 
 func (f *flaky) Append(ctx context.Context, c ledger.Commit) error {
+	f.commits.Add(1)
 	if f.left.Load() == 0 || f.left.Add(-1) > 0 {
 		return f.Store.Append(ctx, c)
 	}

@@ -19,6 +19,7 @@ type active struct {
 	state    *run.State
 	driver   *driver // nil while no host is given to its script, and after the script ended
 	given    int     // deliveries handed to the driver
+	heard    int     // of these, those the script has reacted to
 	crashes  int     // times its script host died
 	waits    map[int]wait
 	watchers map[*watcher]struct{}

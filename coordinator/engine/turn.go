@@ -79,6 +79,7 @@ func (t *turn) finish() error {
 	e := t.e
 	t.expire()
 	t.host()
+	t.hear()
 	if t.place {
 		t.resend()
 		t.placeAttempts()
@@ -111,10 +112,47 @@ func (t *turn) finish() error {
 	return nil
 }
 
+// hearing is how long a turn waits for scripts to react to its results. They react in microseconds; one that computes longer is
+// heard in a later turn.
+const hearing = 2 * time.Millisecond
+
+// hear gives the turn's results to their scripts, so that what they ask for next commits together with the results. A script
+// has no effects of its own, so nothing leaves by this.
+func (t *turn) hear() {
+	var timeout <-chan time.Time
+	for t.tellScripts() {
+		if timeout == nil {
+			timeout = time.After(hearing)
+		}
+		select {
+		case <-t.e.inbox.wake:
+			for _, m := range t.e.inbox.take() {
+				m(t)
+			}
+		case <-timeout:
+			return
+		case <-t.e.ctx.Done():
+			return
+		}
+	}
+}
+
+// tellScripts hands out results and says whether a script has yet to react to one.
+func (t *turn) tellScripts() bool {
+	open := false
+	for _, a := range t.touched {
+		if a.driver != nil && !a.state.Status.Ended() {
+			a.deliver(false)
+			open = open || a.given > a.heard
+		}
+	}
+	return open
+}
+
 // release lets out what a run's new events mean for its script and, at its end, for what it has in flight.
 func (t *turn) release(a *active) {
 	if a.driver != nil {
-		a.deliver()
+		a.deliver(true)
 	}
 	a.stale = true
 	if a.state.Status.Ended() && t.e.runs[a.state.Pinned.ID] == a {
