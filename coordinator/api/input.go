@@ -16,17 +16,23 @@ import (
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 )
 
-// SchemaFormat marks a parameter that holds a JSON Schema.
-const SchemaFormat = "json-schema"
+// The formats of a parameter that mean more to us than JSON Schema says.
+const (
+	// SchemaFormat marks a parameter that holds a JSON Schema.
+	SchemaFormat = "json-schema"
+	// FileFormat marks a parameter that holds the reference to an uploaded text.
+	FileFormat = "file"
+)
 
-// checkInput validates the input of a run against the workflow's parameter schema, and the schemas within it as schemas.
+// checkInput validates the input of a run against the workflow's parameter schema, formats included: a schema within the
+// input must be one, and a reference must name a body. A workflow without params takes any input.
 func checkInput(params, input json.RawMessage) error {
 	if params == nil {
 		return nil
 	}
-	sch, err := compile("params", params)
+	sch, err := compile(params)
 	if err != nil {
-		return apierr.New(apierr.InvalidArgument, "the workflow's own `params` is no JSON Schema: %v", err)
+		return apierr.New(apierr.InvalidArgument, "the workflow's own `params` is no JSON Schema: %v", err).WithNext("repair the exported `params`")
 	}
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(input))
 	if err != nil {
@@ -39,67 +45,61 @@ func checkInput(params, input json.RawMessage) error {
 	} else if err != nil {
 		return apierr.Wrap(err, apierr.Internal, "check the input")
 	}
-	return checkSchemas(params, v)
-}
-
-// checkSchemas compiles what was given for each top-level parameter that takes a JSON Schema.
-func checkSchemas(params json.RawMessage, input any) error {
-	var declared struct {
-		Properties map[string]struct {
-			Format string `json:"format"`
-		} `json:"properties"`
-	}
-	if err := json.Unmarshal(params, &declared); err != nil {
-		return apierr.Wrap(err, apierr.InvalidArgument, "read the workflow's parameters")
-	}
-	object, _ := input.(map[string]any)
-	for name, p := range declared.Properties {
-		given, ok := object[name]
-		if !ok || p.Format != SchemaFormat {
-			continue
-		}
-		raw, err := json.Marshal(given)
-		if err == nil {
-			_, err = compile(name, raw)
-		}
-		if err != nil {
-			return apierr.New(apierr.InvalidArgument, "parameter %s is not a valid JSON Schema: %v", name, err).
-				WithNext("see https://json-schema.org/learn for the format")
-		}
-	}
 	return nil
 }
 
-func compile(name string, raw json.RawMessage) (*jsonschema.Schema, error) {
+func compile(raw json.RawMessage) (*jsonschema.Schema, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
 		return nil, err
 	}
+	return compileValue(doc)
+}
+
+// compileValue compiles a decoded schema. Formats are asserted, and nothing outside of the schema is read.
+func compileValue(doc any) (*jsonschema.Schema, error) {
 	c := jsonschema.NewCompiler()
-	c.UseLoader(jsonschema.SchemeURLLoader{}) // no scheme: a schema that refers to the network is refused
-	if err := c.AddResource("mem:"+name, doc); err != nil {
+	c.UseLoader(jsonschema.SchemeURLLoader{}) // no scheme: a schema that refers to a file or the network is refused
+	c.RegisterFormat(&jsonschema.Format{Name: SchemaFormat, Validate: func(v any) error { _, err := compileValue(v); return err }})
+	c.RegisterFormat(&jsonschema.Format{Name: FileFormat, Validate: isRef})
+	c.AssertFormat()
+	const name = "mem:schema"
+	if err := c.AddResource(name, doc); err != nil {
 		return nil, err
 	}
-	sch, err := c.Compile("mem:" + name)
+	sch, err := c.Compile(name)
 	var invalid *jsonschema.SchemaValidationError
-	if errors.As(err, &invalid) {
-		var inner *jsonschema.ValidationError
-		if errors.As(invalid.Err, &inner) {
-			return nil, errors.New(strings.Join(faults(inner), "; "))
-		}
+	var inner *jsonschema.ValidationError
+	if errors.As(err, &invalid) && errors.As(invalid.Err, &inner) {
+		return nil, errors.New(strings.Join(faults(inner), "; "))
 	}
 	return sch, err
 }
 
-// faults lists the leaves of a validation error, "/files/0: want object, got string", at most five of them.
+// isRef accepts {"ref": sha256, …} and what is no object, which the type says something about.
+func isRef(v any) error {
+	object, ok := v.(map[string]any)
+	if !ok {
+		return nil
+	}
+	if sha, _ := object["ref"].(string); !isDigest(sha) {
+		return errors.New("`ref` must be the SHA-256 of an uploaded text")
+	}
+	return nil
+}
+
+func isDigest(s string) bool { return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == "" }
+
+// mostFaults is how many faults of an input are told at once.
+const mostFaults = 5
+
+// faults lists the leaves of a validation error as "JSON pointer: what is wrong".
 func faults(e *jsonschema.ValidationError) []string {
 	var out []string
-	printer := message.NewPrinter(language.English)
 	var walk func(e *jsonschema.ValidationError)
 	walk = func(e *jsonschema.ValidationError) {
-		_, group := e.ErrorKind.(*kind.Group)
-		if len(e.Causes) == 0 && !group {
-			out = append(out, fmt.Sprintf("/%s: %s", strings.Join(e.InstanceLocation, "/"), e.ErrorKind.LocalizedString(printer)))
+		if _, group := e.ErrorKind.(*kind.Group); len(e.Causes) == 0 && !group {
+			out = append(out, pointer(e.InstanceLocation)+": "+fault(e.ErrorKind))
 		}
 		for _, c := range e.Causes {
 			walk(c)
@@ -107,8 +107,61 @@ func faults(e *jsonschema.ValidationError) []string {
 	}
 	walk(e)
 	sort.Strings(out)
-	if len(out) > 5 {
-		out = append(out[:5], fmt.Sprintf("and %d more", len(out)-5))
+	if more := len(out) - mostFaults; more > 0 {
+		out = append(out[:mostFaults], fmt.Sprintf("and %d more", more))
 	}
+	return out
+}
+
+func fault(k jsonschema.ErrorKind) string {
+	if f, ok := k.(*kind.Format); ok && f.Want == SchemaFormat {
+		return fmt.Sprintf("not a valid JSON Schema: %v", f.Err)
+	} else if ok && f.Want == FileFormat {
+		return f.Err.Error()
+	}
+	return k.LocalizedString(message.NewPrinter(language.English))
+}
+
+// escapes of RFC 6901.
+var escapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+// pointer is the JSON pointer of a place in a document, "/" for the document itself: an empty one would not be seen.
+func pointer(path []string) string {
+	if len(path) == 0 {
+		return "/"
+	}
+	var b strings.Builder
+	for _, p := range path {
+		b.WriteString("/" + escapes.Replace(p))
+	}
+	return b.String()
+}
+
+// namedRef is a reference to a body within an input.
+type namedRef struct{ at, sha, name string }
+
+// refs lists every reference to a body in a decoded document, in the order of its JSON pointers.
+func refs(v any) []namedRef {
+	var out []namedRef
+	var walk func(v any, path []string)
+	walk = func(v any, path []string) {
+		switch v := v.(type) {
+		case map[string]any:
+			if sha, ok := v["ref"].(string); ok && isDigest(sha) {
+				name, _ := v["name"].(string)
+				out = append(out, namedRef{pointer(path), sha, name})
+				return
+			}
+			for key, x := range v {
+				walk(x, append(path[:len(path):len(path)], key))
+			}
+		case []any:
+			for i, x := range v {
+				walk(x, append(path[:len(path):len(path)], fmt.Sprint(i)))
+			}
+		}
+	}
+	walk(v, nil)
+	sort.Slice(out, func(a, b int) bool { return out[a].at < out[b].at })
 	return out
 }

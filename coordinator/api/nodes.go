@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"strings"
 
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
@@ -44,7 +45,7 @@ func (s *Server) Explain(ctx context.Context, r *coordinatorv1.ExplainRequest) (
 		}
 		asked := int(r.GetContext())
 		if asked == 0 {
-			asked = s.o.Contexts[m]
+			asked = s.o.Context(m)
 		}
 		_, why := scheduler.Admit(snap, m, asked, s.o.Limits)
 		e := explanation(m, why)
@@ -70,7 +71,7 @@ func (s *Server) Explain(ctx context.Context, r *coordinatorv1.ExplainRequest) (
 func (s *Server) need(snap scheduler.Snapshot, name string, asked int) *coordinatorv1.Need {
 	for _, n := range snap.Nodes {
 		for _, m := range n.Models {
-			if m.Name != name || m.Shape == nil {
+			if ollamaName(m.Name) != ollamaName(name) || m.Shape == nil {
 				continue
 			}
 			c := scheduler.Context(m, asked, s.o.Limits)
@@ -92,4 +93,12 @@ func explanation(subject string, e scheduler.Explanation) *coordinatorv1.Explana
 		m.Nodes = append(m.Nodes, v)
 	}
 	return m
+}
+
+// ollamaName is a model's name as Ollama knows it: without a tag it is the latest.
+func ollamaName(name string) string {
+	if strings.LastIndexByte(name, ':') > strings.LastIndexByte(name, '/') {
+		return name
+	}
+	return name + ":latest"
 }

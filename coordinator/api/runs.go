@@ -2,6 +2,8 @@ package api
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -25,8 +27,11 @@ func (s *Server) GetRun(ctx context.Context, r *coordinatorv1.GetRunRequest) (*c
 
 // ListRuns implements the service.
 func (s *Server) ListRuns(ctx context.Context, r *coordinatorv1.ListRunsRequest) (*coordinatorv1.ListRunsResponse, error) {
-	f := engine.Filter{Limit: int(r.GetLimit())}
+	f := engine.Filter{Limit: max(0, int(r.GetLimit()))}
 	for _, st := range r.GetStates() {
+		if !slices.Contains(run.Statuses(), run.Status(st)) {
+			return nil, apierr.ToStatus(apierr.New(apierr.InvalidArgument, "no run is ever %q", st).WithNext(fmt.Sprintf("use one of %v", run.Statuses())))
+		}
 		f.States = append(f.States, run.Status(st))
 	}
 	views, err := s.o.Engine.Runs(ctx, f)
@@ -46,12 +51,22 @@ func (s *Server) WatchRun(r *coordinatorv1.WatchRunRequest, stream coordinatorv1
 	if err != nil {
 		return apierr.ToStatus(err)
 	}
+	ended := false
 	for v := range views {
+		ended = v.Status.Ended()
 		if err := stream.Send(&coordinatorv1.WatchRunResponse{Run: runMessage(v)}); err != nil {
 			return err
 		}
 	}
-	return stream.Context().Err()
+	return watched(stream.Context(), ended)
+}
+
+// watched tells a watch that ended with its run from one that was cut off: the run of that goes on.
+func watched(ctx context.Context, ended bool) error {
+	if ended || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return apierr.ToStatus(apierr.New(apierr.Unavailable, "the coordinator is stopping; the run goes on when it is back").WithNext("loopkeeper up"))
 }
 
 // CancelRun implements the service.
@@ -87,18 +102,28 @@ func (s *Server) GetResult(ctx context.Context, r *coordinatorv1.GetResultReques
 	return out, nil
 }
 
+// The most of one page of items, which is one message: fewer come when they are large, but always one.
+const (
+	pageItems = 1000
+	pageBytes = 2 << 20
+)
+
 // GetItems implements the service.
 func (s *Server) GetItems(ctx context.Context, r *coordinatorv1.GetItemsRequest) (*coordinatorv1.GetItemsResponse, error) {
 	step, err := position(r.GetStep())
 	if err != nil {
 		return nil, apierr.ToStatus(err)
 	}
-	page, err := s.o.Engine.Items(ctx, r.GetRunId(), step, int(r.GetFrom()), int(r.GetLimit()))
+	page, err := s.o.Engine.Items(ctx, r.GetRunId(), step, int(r.GetFrom()), min(int(r.GetLimit()), pageItems))
 	if err != nil {
 		return nil, apierr.ToStatus(err)
 	}
 	out := &coordinatorv1.GetItemsResponse{Total: int32(page.Total), FinalPrefix: int32(page.FinalPrefix)}
+	size := 0
 	for _, i := range page.Items {
+		if size += len(i.Value) + len(i.Text); size > pageBytes && len(out.Items) > 0 {
+			break
+		}
 		out.Items = append(out.Items, &coordinatorv1.Item{Index: int32(i.Index), Key: i.Key, State: string(i.Status), ValueJson: i.Value, Text: i.Text,
 			FailureKind: i.FailureKind, Failure: i.Failure, Attempts: int32(i.Attempts), Node: i.Node, Simulated: i.Simulated})
 	}
@@ -140,12 +165,14 @@ func (s *Server) GetTrace(r *coordinatorv1.GetTraceRequest, stream coordinatorv1
 	if err != nil {
 		return apierr.ToStatus(err)
 	}
-	for range views {
+	ended := false
+	for v := range views {
+		ended = v.Status.Ended()
 		if err := send(); err != nil {
 			return err
 		}
 	}
-	return ctx.Err()
+	return watched(ctx, ended)
 }
 
 func traceMessage(e ledger.Event) *coordinatorv1.GetTraceResponse {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/engine"
+	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
 	"github.com/loopkeeper/loopkeeper/coordinator/script"
 	"github.com/loopkeeper/loopkeeper/coordinator/workflows"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
@@ -36,6 +37,15 @@ func (s *Server) Submit(ctx context.Context, r *coordinatorv1.SubmitRequest) (*c
 }
 
 func (s *Server) submit(ctx context.Context, r *coordinatorv1.SubmitRequest) (*coordinatorv1.SubmitResponse, error) {
+	if !r.GetDryRun() {
+		if id, err := s.known(ctx, r.GetKey()); err != nil || id != "" {
+			return &coordinatorv1.SubmitResponse{RunId: id, Existing: id != ""}, err
+		}
+	}
+	limit, err := timeLimit(r.GetTimeLimitSeconds())
+	if err != nil {
+		return nil, err
+	}
 	p, err := program(r.GetBuiltIn(), r.GetBundle())
 	if err != nil {
 		return nil, err
@@ -61,9 +71,29 @@ func (s *Server) submit(ctx context.Context, r *coordinatorv1.SubmitRequest) (*c
 	if r.GetDryRun() {
 		return out, nil
 	}
-	out.RunId, out.Existing, err = s.o.Engine.Submit(ctx, engine.Submission{Workflow: p.Name, Program: p, Input: input, Key: r.GetKey(),
-		TimeLimit: time.Duration(r.GetTimeLimitSeconds()) * time.Second})
+	out.RunId, out.Existing, err = s.o.Engine.Submit(ctx, engine.Submission{Workflow: p.Name, Program: p, Input: input, Key: r.GetKey(), TimeLimit: limit})
 	return out, err
+}
+
+// known returns the run that has an idempotency key, "" when there is none. It comes before every check: whoever sends a
+// key again wants to hear of the run, whatever the fleet looks like by now.
+func (s *Server) known(ctx context.Context, key string) (string, error) {
+	if key == "" {
+		return "", nil
+	}
+	rows, err := s.o.Store.Runs(ctx, ledger.RunFilter{Key: key, Limit: 1})
+	if err != nil || len(rows) == 0 {
+		return "", err
+	}
+	return rows[0].ID, nil
+}
+
+// timeLimit reads a number of seconds, of which a century is more than anyone means.
+func timeLimit(seconds int64) (time.Duration, error) {
+	if seconds < 0 || seconds > 100*365*24*3600 {
+		return 0, apierr.New(apierr.InvalidArgument, "a time limit of %d seconds makes no sense", seconds).WithNext("leave it out for no limit")
+	}
+	return time.Duration(seconds) * time.Second, nil
 }
 
 func orNull(b []byte) []byte {
@@ -75,11 +105,15 @@ func orNull(b []byte) []byte {
 
 func program(builtIn string, b *coordinatorv1.Bundle) (script.Program, error) {
 	if b != nil {
+		if len(b.GetCode()) == 0 {
+			return script.Program{}, apierr.New(apierr.InvalidArgument, "the script %q is empty", b.GetName())
+		}
 		return script.Program{Name: b.GetName(), Code: b.GetCode(), SourceMap: b.GetSourceMap()}, nil
 	}
 	p, ok := workflows.Lookup(builtIn)
 	if !ok {
-		return p, apierr.New(apierr.NotFound, "no built-in workflow is named %q; there are %s", builtIn, strings.Join(workflows.List(), ", "))
+		return p, apierr.New(apierr.NotFound, "no built-in workflow is named %q; there are %s", builtIn, strings.Join(workflows.List(), ", ")).
+			WithNext("loopkeeper workflows")
 	}
 	return p, nil
 }
@@ -104,12 +138,20 @@ func (s *Server) admit(ctx context.Context, models []string, out *coordinatorv1.
 	if err != nil {
 		return err
 	}
+	seen := map[string]bool{}
 	for _, m := range models {
-		ok, why := scheduler.Admit(snap, m, s.o.Contexts[m], s.o.Limits)
+		if seen[m] {
+			continue
+		}
+		seen[m] = true
+		if m == "" {
+			return apierr.New(apierr.InvalidArgument, "a model has no name").WithNext("loopkeeper nodes lists the models of every machine")
+		}
+		ok, why := scheduler.Admit(snap, m, s.o.Context(m), s.o.Limits)
 		out.Fits = append(out.Fits, &coordinatorv1.ModelFit{Model: m, Explanation: explanation(m, why)})
 		switch {
 		case !ok && why.Wait == scheduler.WaitModel:
-			return apierr.New(apierr.NotFound, "%s", why.Summary).WithNext("ollama pull "+m+" on one of them", "loopkeeper nodes")
+			return apierr.New(apierr.NotFound, "%s", why.Summary).WithNext("ollama pull "+m, "loopkeeper nodes")
 		case !ok:
 			return cannotFit(why)
 		case why.Wait != "":
@@ -119,55 +161,43 @@ func (s *Server) admit(ctx context.Context, models []string, out *coordinatorv1.
 	return nil
 }
 
-// cannotFit says for every machine what is needed, what there is, and how much is missing.
+// cannotFit refuses a model that fits nowhere; the summary says for every machine what is needed, what there is, and how
+// much is missing.
 func cannotFit(why scheduler.Explanation) error {
-	var b strings.Builder
-	b.WriteString(why.Summary)
+	e := apierr.New(apierr.CannotFit, "%s", why.Summary)
+	largest := 0
 	for _, n := range why.Nodes {
-		fmt.Fprintf(&b, "\n  %s: %s", n.Name, n.Why)
+		largest = max(largest, n.Largest)
 	}
-	e := apierr.New(apierr.CannotFit, "%s", b.String())
-	for _, n := range why.Nodes {
-		if n.Largest > 0 {
-			return e.WithNext(fmt.Sprintf("set models.contexts to at most %d tokens for this model", n.Largest), "choose a smaller model")
-		}
+	if largest > 0 {
+		return e.WithNext(fmt.Sprintf("set models.contexts to at most %d tokens for this model", largest), "choose a smaller model")
 	}
 	return e.WithNext("choose a smaller model or a smaller quantisation")
 }
 
-// checkRefs makes sure that every body the input names is here.
+// checkRefs makes sure that every body the input names is here. MissingArtifact lists the hashes that are not.
 func (s *Server) checkRefs(ctx context.Context, input json.RawMessage) error {
 	var v any
 	if err := json.Unmarshal(input, &v); err != nil {
 		return apierr.Wrap(err, apierr.InvalidArgument, "read the input")
 	}
-	return eachRef(v, func(sha, name string) error {
-		ok, err := s.o.Store.HasArtifact(ctx, sha)
-		if err == nil && !ok {
-			err = apierr.New(apierr.NotFound, "the input names %s (%.12s…), which was not uploaded", name, sha)
+	var at, missing []string
+	for _, r := range refs(v) {
+		has, err := s.o.Store.HasArtifact(ctx, r.sha)
+		if err != nil {
+			return err
 		}
-		return err
-	})
-}
-
-func eachRef(v any, visit func(sha, name string) error) error {
-	switch v := v.(type) {
-	case map[string]any:
-		if sha, ok := v["ref"].(string); ok && len(sha) == 64 {
-			name, _ := v["name"].(string)
-			return visit(sha, name)
-		}
-		for _, x := range v {
-			if err := eachRef(x, visit); err != nil {
-				return err
-			}
-		}
-	case []any:
-		for _, x := range v {
-			if err := eachRef(x, visit); err != nil {
-				return err
-			}
+		if !has {
+			at, missing = append(at, fmt.Sprintf("%s %s (%.12s…)", r.at, r.name, r.sha)), append(missing, r.sha)
 		}
 	}
-	return nil
+	if len(missing) == 0 {
+		return nil
+	}
+	if more := len(at) - mostFaults; more > 0 {
+		at = append(at[:mostFaults], fmt.Sprintf("and %d more", more))
+	}
+	e := apierr.New(apierr.MissingArtifact, "the input names texts that were not uploaded: %s", strings.Join(at, "; "))
+	e.Details = missing
+	return e.WithNext("upload them first, then submit again")
 }
