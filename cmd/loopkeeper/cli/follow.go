@@ -24,6 +24,7 @@ type follower struct {
 	items *collector // nil when nobody wants them
 	last  *coordinatorv1.Run
 	views chan *coordinatorv1.Run // the newest view that was not shown yet
+	plans map[string]bool         // ids of steps whose plan was shown
 	over  chan struct{}           // closed when there will be no more views
 	err   error                   // why, when the run has not ended; read after over
 }
@@ -31,7 +32,7 @@ type follower struct {
 // follow watches a run until it ends and returns it as it ended. When the user leaves before, the error says with which
 // exit code.
 func (a *app) follow(ctx context.Context, c *client, id string, items *collector) (*coordinatorv1.Run, error) {
-	f := &follower{a: a, c: c, id: id, show: a.progress(), items: items, views: make(chan *coordinatorv1.Run, 1), over: make(chan struct{})}
+	f := &follower{a: a, c: c, id: id, show: a.progress(), items: items, views: make(chan *coordinatorv1.Run, 1), over: make(chan struct{}), plans: map[string]bool{}}
 	// From here on Ctrl-C is a question to the user.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	interrupts := make(chan os.Signal, 1)
@@ -87,7 +88,25 @@ func (f *follower) loop(ctx context.Context, interrupts <-chan os.Signal) error 
 func (f *follower) take(ctx context.Context, v *coordinatorv1.Run) error {
 	f.last = v
 	f.show.Show(v, time.Now())
-	return f.items.advance(ctx, v)
+	return firstError(f.items.advance(ctx, v), f.plan(ctx, v))
+}
+
+// plan shows each plan that a step of the run made, once it is known.
+func (f *follower) plan(ctx context.Context, v *coordinatorv1.Run) error {
+	for _, s := range v.GetSteps() {
+		if s.GetKind() != "plan" || s.GetState() != "succeeded" || f.plans[s.GetId()] {
+			continue
+		}
+		f.plans[s.GetId()] = true
+		r, err := f.c.GetItems(ctx, &coordinatorv1.GetItemsRequest{RunId: f.id, Step: s.GetId(), Limit: 1})
+		if err != nil {
+			return err
+		}
+		for _, i := range r.GetItems() {
+			f.show.Say(ui.Plan(i.GetValueJson()))
+		}
+	}
+	return nil
 }
 
 // finish shows the end and hands out the items that no view announced.
@@ -99,6 +118,9 @@ func (f *follower) finish(ctx context.Context) error {
 	}
 	if f.err != nil || f.last == nil {
 		return firstError(f.err, apierr.New(apierr.Unavailable, "the coordinator stopped before it said anything about run %s", f.id))
+	}
+	if err := f.plan(ctx, f.last); err != nil {
+		return err
 	}
 	f.show.End(f.last, time.Now())
 	return f.items.rest(ctx, f.last)
@@ -161,6 +183,9 @@ func (f *follower) receive(ctx context.Context) (ended, any bool, err error) {
 
 // interrupted is Ctrl-C: on a terminal a question, elsewhere the end of the watching.
 func (f *follower) interrupted(ctx context.Context, s os.Signal) error {
+	if f.a.leave {
+		return exitWith(exitInterrupted)
+	}
 	key := byte('d')
 	if s == os.Interrupt && terminal(f.a.stdin) && live(f.a.stderr) {
 		f.show.Say("detach (d), cancel the run (c), stay (Enter)?")

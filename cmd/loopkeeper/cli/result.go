@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -35,7 +36,7 @@ func (a *app) result(ctx context.Context, c *client, id string, o resultOptions)
 		return err
 	}
 	run := r.GetRun()
-	if !o.items && o.out == "" && o.outDir == "" && run.GetWorkflow() != "map" {
+	if !o.items && o.out == "" && o.outDir == "" && !isMap(run) {
 		return a.showOutputs(ctx, c, run)
 	}
 	results, err := a.sinkFor(o.out, o.outDir)
@@ -53,3 +54,6 @@ func (a *app) result(ctx context.Context, c *client, id string, o resultOptions)
 	}
 	return a.summarise(run, heldItems(results))
 }
+
+// isMap says whether a run's result is its items: it is one of the built-in workflow map.
+func isMap(r *coordinatorv1.Run) bool { return strings.TrimSuffix(r.GetWorkflow(), ".ts") == "map" }

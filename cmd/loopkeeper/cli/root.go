@@ -26,6 +26,7 @@ type app struct {
 	config         configs.Config
 	origins        configs.Origins
 	log            *slog.Logger
+	leave          bool // Ctrl-C ends the command at once instead of asking what to do with the run
 }
 
 // Main runs the command that args name and returns the process's exit code.

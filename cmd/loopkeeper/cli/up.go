@@ -91,7 +91,9 @@ func (a *app) up(ctx context.Context, o upOptions) error {
 	path := filepath.Join(dir, addressFile)
 	err = writeFile(path, reachable(l.Addr())+"\n")
 	if err == nil {
-		a.greet(l.Addr(), w, time.Since(began))
+		err = a.greet(l.Addr(), w, time.Since(began))
+	}
+	if err == nil {
 		err = a.wait(ctx, co, w)
 	}
 	co.Stop()
@@ -142,8 +144,11 @@ func (a *app) wait(ctx context.Context, co *coordinator.Coordinator, w *worker.W
 	return err
 }
 
-// greet says what was started, where, and what to do now.
-func (a *app) greet(addr net.Addr, w *worker.Worker, took time.Duration) {
+// greet says what was started, where, and what to do now. Programs get one line of JSON when all is ready.
+func (a *app) greet(addr net.Addr, w *worker.Worker, took time.Duration) error {
+	if a.json() {
+		return ui.WriteJSONLine(a.stdout, map[string]any{"address": reachable(addr), "fleet": a.config.Fleet, "version": fullVersion()})
+	}
 	style := a.style(a.stdout)
 	fmt.Fprintf(a.stdout, "loopkeeper %s   coordinator %s   fleet %s   %s   ready in %s\n", fullVersion(), a.config.Name, a.config.Fleet,
 		reachable(addr), ui.Duration(took))
@@ -158,7 +163,8 @@ func (a *app) greet(addr net.Addr, w *worker.Worker, took time.Duration) {
 		a.warnInsecure(addr)
 	}
 	fmt.Fprintf(a.stdout, "Join another machine:  loopkeeper worker --insecure-lan --fleet %s\n", a.config.Fleet)
-	fmt.Fprintf(a.stdout, "Next: loopkeeper map --model %s --prompt 'Summarise in three points: {{item}}' 'docs/*.md'\n", model)
+	_, err := fmt.Fprintf(a.stdout, "Next: loopkeeper map --model %s --prompt 'Summarise in three points: {{item}}' 'docs/*.md'\n", model)
+	return err
 }
 
 func (a *app) warnInsecure(addr net.Addr) {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loopkeeper/loopkeeper/cmd/loopkeeper/ui"
+	"github.com/loopkeeper/loopkeeper/worker"
 )
 
 func newWorker(a *app) *cobra.Command {
@@ -52,17 +53,29 @@ func (a *app) work(ctx context.Context) error {
 	if err != nil {
 		return firstError(err, l.Close())
 	}
+	if err = a.greetWorker(w, id); err == nil {
+		err = w.Wait(ctx)
+	}
+	w.Stop()
+	return err
+}
+
+// greetWorker says what was started and where. Programs get one line of JSON when all is ready.
+func (a *app) greetWorker(w *worker.Worker, id string) error {
+	addr := w.Addr()
+	if a.json() {
+		return ui.WriteJSONLine(a.stdout, map[string]any{"node": id, "address": reachable(addr), "fleet": a.config.Fleet, "version": fullVersion(),
+			"simulated": w.Report().GetSimulated()})
+	}
 	line, _ := ui.WorkerLine(a.style(a.stdout), w.Report())
 	how := "announced by mDNS"
 	if !a.config.Discovery.MDNS {
 		how = "not announced"
 	}
-	fmt.Fprintf(a.stdout, "loopkeeper %s   worker %s   fleet %s   %s, %s\n%s\n", fullVersion(), id, a.config.Fleet, l.Addr(), how, line)
-	if !loopback(hostOf(l.Addr())) {
-		a.warnInsecure(l.Addr())
+	fmt.Fprintf(a.stdout, "loopkeeper %s   worker %s   fleet %s   %s, %s\n%s\n", fullVersion(), id, a.config.Fleet, addr, how, line)
+	if !loopback(hostOf(addr)) {
+		a.warnInsecure(addr)
 	}
-	fmt.Fprintf(a.stdout, "Next: loopkeeper nodes, on the coordinator; loopkeeper up --worker %s there when it is not found\n", l.Addr())
-	err = w.Wait(ctx)
-	w.Stop()
+	_, err := fmt.Fprintf(a.stdout, "Next: loopkeeper nodes, on the coordinator; loopkeeper up --worker %s there when it is not found\n", addr)
 	return err
 }

@@ -168,7 +168,8 @@ func StepLine(s Style, step *coordinatorv1.Step, width int) string {
 		facts = append(facts, Duration(step.GetEnded().AsTime().Sub(step.GetStarted().AsTime())))
 	}
 	end := strings.Join(facts, "  ")
-	return fmt.Sprintf("%s %2s  %-8s  %s  %s", s.Mark(step.GetState()), step.GetId(), step.GetKind(), Middle(what, max(width-22-len(end), 12)), end)
+	line := fmt.Sprintf("%s %2s  %-8s  %s  %s", s.Mark(step.GetState()), step.GetId(), step.GetKind(), Middle(what, max(width-22-len(end), 12)), end)
+	return strings.TrimRight(line, " ")
 }
 
 func waitText(step *coordinatorv1.Step) string {

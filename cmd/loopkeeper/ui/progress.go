@@ -73,6 +73,7 @@ type Lines struct {
 	last  time.Time
 	tenth int64
 	began bool
+	ended map[string]bool // steps that were said to have ended
 }
 
 // quiet is the longest silence while work is under way.
@@ -87,6 +88,10 @@ func (l *Lines) Show(r *coordinatorv1.Run, now time.Time) {
 		l.line(now, "run %s %s: %s%s", r.GetId(), r.GetState(), Line(r.GetWorkflow()), Simulated(r.GetSimulated()))
 		return
 	}
+	if calls := Calls(r); len(calls) > 1 || len(calls) == 1 && calls[0].GetKind() != "batch" {
+		l.steps(calls, now)
+		return
+	}
 	tenth := int64(0)
 	if c.GetTotal() > 0 {
 		tenth = done(c) * 10 / c.GetTotal()
@@ -99,10 +104,27 @@ func (l *Lines) Show(r *coordinatorv1.Run, now time.Time) {
 		l.rate.Text(now, c.GetTotal()-done(c)), Simulated(r.GetSimulated()))
 }
 
+// steps says of a run that goes step by step which have ended.
+func (l *Lines) steps(calls []*coordinatorv1.Step, now time.Time) {
+	if l.ended == nil {
+		l.ended = map[string]bool{}
+	}
+	for _, s := range calls {
+		if s.GetEnded() != nil && !l.ended[s.GetId()] {
+			l.ended[s.GetId()], l.last = true, now
+			l.line(now, "%s", StepLine(Style{}, s, 100))
+		}
+	}
+	if now.Sub(l.last) >= quiet {
+		l.last = now
+		l.line(now, "%s ended, the run goes on", Plural(int64(len(l.ended)), "step has", "steps have"))
+	}
+}
+
 func failedText(c *coordinatorv1.Counts) string { return Count(c.GetFailed()) + " failed" }
 
 // End implements Progress. What the end was is said by the summary.
-func (l *Lines) End(*coordinatorv1.Run, time.Time) {}
+func (l *Lines) End(r *coordinatorv1.Run, now time.Time) { l.Show(r, now) }
 
 // Say implements Progress.
 func (l *Lines) Say(text string) { _, _ = fmt.Fprintln(l.W, text) }

@@ -82,3 +82,39 @@ func Text(s string) string {
 		return -1
 	}, ansi.Strip(s))
 }
+
+// Excerpt keeps the first lines of a text, each at a readable length, and says how much is missing.
+func Excerpt(s string, lines int) string {
+	all := strings.Split(strings.TrimSpace(s), "\n")
+	var out []string
+	for _, l := range all[:min(len(all), lines)] {
+		out = append(out, "  "+ansi.Truncate(l, 300, "..."))
+	}
+	if more := len(all) - len(out); more > 0 {
+		out = append(out, fmt.Sprintf("  (%d more lines)", more))
+	}
+	return strings.Join(out, "\n")
+}
+
+// Plan is a plan as a planner made it: its steps in order, each with what it is for and what it waits for.
+func Plan(value []byte) string {
+	var p struct {
+		Steps []struct {
+			ID        string   `json:"id"`
+			Goal      string   `json:"goal"`
+			DependsOn []string `json:"depends_on"`
+		} `json:"steps"`
+	}
+	if json.Unmarshal(value, &p) != nil {
+		return ""
+	}
+	lines := []string{fmt.Sprintf("plan of %s:", Plural(int64(len(p.Steps)), "step", "steps"))}
+	for _, s := range p.Steps {
+		after := ""
+		if len(s.DependsOn) > 0 {
+			after = "  (after " + strings.Join(s.DependsOn, ", ") + ")"
+		}
+		lines = append(lines, fmt.Sprintf("  %s  %s%s", Line(s.ID), Line(s.Goal), after))
+	}
+	return strings.Join(lines, "\n")
+}

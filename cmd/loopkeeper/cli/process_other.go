@@ -1,0 +1,11 @@
+//go:build unix && !linux
+
+package cli
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// own puts a child into a group of its own, which Ctrl-C on the terminal does not reach.
+func own(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
