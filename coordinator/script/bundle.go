@@ -10,10 +10,13 @@ import (
 	"strings"
 
 	"github.com/evanw/esbuild/pkg/api"
+
+	"github.com/loopkeeper/loopkeeper/proto/apierr"
 )
 
 // Bundle makes a Program of the TypeScript or JavaScript file entry, its local imports and the loopkeeper library.
-// Files are read from the operating system. What does not parse or resolve is a *Failure of kind Syntax.
+// Files are read from the operating system. What does not parse or resolve is a *Failure of kind Syntax; an entry that
+// cannot be read is an *apierr.Error of code NotFound.
 func Bundle(entry string) (Program, error) { return bundle(os.ReadFile, entry) }
 
 // BundleFS is Bundle for a file system such as an embedded one.
@@ -34,7 +37,7 @@ func BundleText(name, text string) (Program, error) {
 func bundle(read readFile, entry string) (Program, error) {
 	text, err := read(entry)
 	if err != nil {
-		return Program{}, fmt.Errorf("read the script %s: %w", entry, err)
+		return Program{}, apierr.Wrap(err, apierr.NotFound, "read the script %s", entry)
 	}
 	name := slashed(entry)
 	result := api.Build(api.BuildOptions{

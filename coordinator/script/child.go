@@ -188,7 +188,7 @@ func (s *childSession) died(ctx context.Context, err error) error {
 	case errors.Is(err, errTooLong):
 		return tooLong()
 	default:
-		return exitFailure(s.cmd.ProcessState.ExitCode(), s.late.Load(), s.stderr.String(), s.limits)
+		return exitFailure(s.cmd.ProcessState, s.late.Load(), s.stderr.String(), s.limits)
 	}
 }
 

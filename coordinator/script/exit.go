@@ -2,13 +2,15 @@ package script
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 )
 
 // exitFailure says why a child process died. Go ends a process that the operating system refuses memory, or whose stack
 // has outgrown its limit, with code 2 and a text; there is no other way to tell these from a fault of our own.
-func exitFailure(code int, late bool, stderr string, limits Limits) *Failure {
+func exitFailure(ended *os.ProcessState, late bool, stderr string, limits Limits) *Failure {
+	code := ended.ExitCode()
 	first, _, _ := strings.Cut(stderr, "\n\n") // a Go crash goes on with goroutines
 	switch {
 	case code == exitCPU || late:
@@ -18,7 +20,7 @@ func exitFailure(code int, late bool, stderr string, limits Limits) *Failure {
 	case strings.Contains(stderr, "stack overflow"), strings.Contains(stderr, "stack exceeds"):
 		return &Failure{Kind: Memory, Message: "functions call each other too deeply inside built-in calls"}
 	default:
-		return &Failure{Kind: Crashed, Message: fmt.Sprintf("the script's process ended with code %d: %s", code, strings.TrimSpace(first))}
+		return &Failure{Kind: Crashed, Message: strings.TrimSpace(fmt.Sprintf("the script's process ended: %v %s", ended, first))}
 	}
 }
 

@@ -1,13 +1,16 @@
 package script
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -143,6 +146,46 @@ func TestTooLargeADeliveryIsRefused(t *testing.T) {
 		`import { read } from "loopkeeper"; export default () => read("x")`, `{}`)
 	huge := `"` + strings.Repeat("x", maxMessage) + `"`
 	if f := r.value(0, huge).End.Failure; f == nil || f.Kind != Memory || !strings.Contains(f.Message, "64 MiB") {
+		t.Errorf("failure = %v", f)
+	}
+}
+
+func TestTooLargeARequestIsRefused(t *testing.T) {
+	var out bytes.Buffer
+	body := json.RawMessage(`"` + strings.Repeat("x", maxMessage) + `"`)
+	if err := reply(&out, answer{Yield: &Yield{Requests: []Request{{Kind: "log", Body: body}}}}); err != nil {
+		t.Fatal(err)
+	}
+	var a answer
+	if err := readMessage(bufio.NewReader(&out), &a); err != nil || a.Yield.End.Failure.Kind != Memory {
+		t.Errorf("answer = %+v, %v", a, err)
+	}
+}
+
+// Ctrl-C on a terminal reaches the children too. They must leave the end to their parent.
+func TestAChildLeavesSignalsToItsParent(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("left out: there are no such signals on Windows")
+	}
+	r := started(t, NewChildHost(ChildOptions{Command: []string{os.Args[0], childArgument}}),
+		`import { read } from "loopkeeper"; export default () => read("x")`, `{}`)
+	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		if err := r.session.(*childSession).cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if y := r.value(0, `"text"`); y.End == nil || string(y.End.Value) != `"text"` {
+		t.Errorf("end = %+v", y.End)
+	}
+}
+
+func TestAKilledChildIsACrash(t *testing.T) {
+	r := started(t, NewChildHost(ChildOptions{Command: []string{os.Args[0], childArgument}}),
+		`import { read } from "loopkeeper"; export default () => read("x")`, `{}`)
+	if err := r.session.(*childSession).cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if f := r.value(0, `"text"`).End.Failure; f == nil || f.Kind != Crashed {
 		t.Errorf("failure = %v", f)
 	}
 }

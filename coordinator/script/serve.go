@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"syscall"
 	"time"
 )
 
@@ -15,6 +17,8 @@ import (
 // takes over the process: it ends it when stdin ends, whatever the script is doing then, so that a child never outlives
 // its parent, and when the script exceeds its limits.
 func ServeChild(stdin io.Reader, stdout io.Writer) error {
+	// Ctrl-C and a stopping service signal every process at once. The host has to end first, or it would see a crash.
+	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	time.Local = time.UTC // a Date must not depend on where the coordinator stands
 	runtime.GOMAXPROCS(2) // the script and its watchdog
 	questions := make(chan question)
@@ -30,11 +34,20 @@ func ServeChild(stdin io.Reader, stdout io.Writer) error {
 			if q.Limits != nil {
 				c.limit(*q.Limits)
 			}
-			if err := writeMessage(stdout, c.answer(q)); err != nil {
+			if err := reply(stdout, c.answer(q)); err != nil {
 				return fmt.Errorf("answer the host: %w", err)
 			}
 		}
 	}
+}
+
+// reply sends an answer. A script that asks for more than fits into a message has ended.
+func reply(stdout io.Writer, a answer) error {
+	err := writeMessage(stdout, a)
+	if errors.Is(err, errTooLong) {
+		return writeMessage(stdout, answer{Yield: &Yield{End: &End{Failure: tooLong()}}})
+	}
+	return err
 }
 
 func readQuestions(stdin io.Reader, questions chan<- question) error {

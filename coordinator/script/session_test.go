@@ -2,8 +2,11 @@ package script
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
+
+	"github.com/loopkeeper/loopkeeper/proto/apierr"
 )
 
 const reviewing = `/** Reviews one text. */
@@ -48,6 +51,27 @@ func TestDescribe(t *testing.T) {
 		want(t, string(got.ParamsSchema), `{"additionalProperties":false,"properties":{"limit":{"type":"integer"},"text":{"format":"file",`+
 			`"properties":{"bytes":{"type":"integer"},"name":{"type":"string"},"ref":{"type":"string"}},"required":["ref"],"type":"object"}},"required":["text"],"type":"object"}`)
 	})
+}
+
+func TestDescribeReportsWhatFailsAtLoad(t *testing.T) {
+	onBoth(t, func(t *testing.T, host Host) {
+		for text, want := range map[string]string{
+			"export const n = 1;\nthrow new Error('no');\nexport default () => 1": "flow.ts:2:7: Error: no",
+			"export const params = {};": "flow.ts: Error: flow.ts has no default function",
+		} {
+			var f *Failure
+			if _, err := host.Describe(context.Background(), bundled(t, text)); !errors.As(err, &f) || !strings.HasPrefix(f.Error(), want) {
+				t.Errorf("%s gave %v", text, err)
+			}
+		}
+	})
+}
+
+func TestAMissingEntryIsNotFound(t *testing.T) {
+	var e *apierr.Error
+	if _, err := Bundle("testdata/nothing.ts"); !errors.As(err, &e) || e.Code != apierr.NotFound || !strings.Contains(err.Error(), "testdata/nothing.ts") {
+		t.Errorf("error = %v", err)
+	}
 }
 
 // Same start and deliveries, same bytes; another order of deliveries, other requests.
