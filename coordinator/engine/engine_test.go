@@ -282,6 +282,34 @@ func TestAThrowNamesItsPlace(t *testing.T) {
 	})
 }
 
+// TestEachCollectsWithoutCountingTwice: a step that failed inside each is one failure, under the name of its element.
+func TestEachCollectsWithoutCountingTwice(t *testing.T) {
+	p := program(t, `
+  const r = await each(input.items, async (item: any) => {
+    if (item === "item 001") throw new Error("not this one");
+    return await generate({ model: "small:8b", prompt: "{{item}}", item, schema: Answer });
+  });
+  return r.coverage;`)
+	synctest.Test(t, func(t *testing.T) {
+		f := newFarm(1)
+		f.answer = func(a Attempt) Result {
+			if string(a.Body) == `"item 002"` {
+				return fails(a, "input_too_long", Never)
+			}
+			return value(a)
+		}
+		r := newRig(t, f, Options{})
+		v := r.wait(r.submit(p, items(4)))
+		n := 0
+		for _, g := range v.Failures {
+			n += len(g.Items)
+		}
+		if v.Status != run.Incomplete || n != 2 {
+			t.Errorf("%s with %+v", v.Status, v.Failures)
+		}
+	})
+}
+
 func TestTheSameKeyIsTheSameRun(t *testing.T) {
 	p := program(t, batchScript)
 	synctest.Test(t, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -13,17 +14,16 @@ import (
 
 // summary is the part of a view that lists show; a run's row carries it.
 type summary struct {
-	Error        string         `json:"error,omitempty"`
-	Items        run.Counts     `json:"items"`
-	Coverage     float64        `json:"coverage"`
-	PromptTokens int64          `json:"prompt_tokens,omitempty"`
-	OutputTokens int64          `json:"output_tokens,omitempty"`
-	Calls        int64          `json:"calls,omitempty"`
-	Simulated    bool           `json:"simulated,omitempty"`
-	Script       string         `json:"script"`
-	Seed         int64          `json:"seed"`
-	Failures     []FailureGroup `json:"failures,omitempty"` // without their items
-	Outputs      []string       `json:"outputs,omitempty"`
+	Error        string     `json:"error,omitempty"`
+	Items        run.Counts `json:"items"`
+	Coverage     float64    `json:"coverage"`
+	PromptTokens int64      `json:"prompt_tokens,omitempty"`
+	OutputTokens int64      `json:"output_tokens,omitempty"`
+	Calls        int64      `json:"calls,omitempty"`
+	Simulated    bool       `json:"simulated,omitempty"`
+	Script       string     `json:"script"`
+	Seed         int64      `json:"seed"`
+	Outputs      []string   `json:"outputs,omitempty"`
 }
 
 func summarise(s *run.State) summary {
@@ -105,38 +105,52 @@ func endError(s *run.State) (message, stack string) {
 	return message, stack
 }
 
-// failureGroups gathers what failed by kind, in the order in which the kinds appear; every failure is in exactly one.
+// failureGroups gathers what failed by kind, in the order in which the kinds appear; every failure is in exactly one. A step
+// whose failure the script collected goes by the name that the script gave its part.
 func failureGroups(s *run.State) []FailureGroup {
-	var groups []FailureGroup
-	add := func(label string, f run.Failure) {
-		i := slices.IndexFunc(groups, func(g FailureGroup) bool { return g.Kind == f.Kind })
-		if i < 0 {
-			i = len(groups)
-			groups = append(groups, FailureGroup{Kind: f.Kind})
+	var g groups
+	names := map[*run.Step]string{}
+	for _, c := range s.Collected {
+		for _, f := range c.Failures {
+			if st := s.Of(f); st != nil {
+				names[st] = f.Key
+			}
 		}
-		g := &groups[i]
-		g.Message, g.Next = f.Message, f.Next
-		g.RetryHelps = g.RetryHelps || f.Advice != run.Never
-		g.Items = append(g.Items, label)
 	}
 	for _, st := range s.Requests {
+		label := cmp.Or(names[st], stepLabel(st))
 		for _, i := range st.Failed {
-			label := st.ItemKey(i)
-			if st.Kind != run.KindBatch {
-				label = stepLabel(st)
+			if st.Kind == run.KindBatch {
+				label = st.ItemKey(i)
 			}
-			add(label, *st.Items[i].Failure)
+			g.add(label, *st.Items[i].Failure)
 		}
 		if len(st.Failed) == 0 && st.Failure != nil {
-			add(stepLabel(st), *st.Failure)
+			g.add(label, *st.Failure)
 		}
 	}
 	for _, c := range s.Collected {
 		for _, f := range c.Failures {
-			add(f.Key, run.Failure{Kind: "collected", Message: f.Message, Advice: run.Never})
+			if s.Of(f) == nil {
+				g.add(f.Key, run.Failure{Kind: cmp.Or(f.Kind, "collected"), Message: f.Message, Advice: run.Never})
+			}
 		}
 	}
-	return groups
+	return g
+}
+
+type groups []FailureGroup
+
+func (g *groups) add(label string, f run.Failure) {
+	i := slices.IndexFunc(*g, func(known FailureGroup) bool { return known.Kind == f.Kind })
+	if i < 0 {
+		i = len(*g)
+		*g = append(*g, FailureGroup{Kind: f.Kind})
+	}
+	group := &(*g)[i]
+	group.Message, group.Next = f.Message, f.Next
+	group.RetryHelps = group.RetryHelps || f.Advice != run.Never
+	group.Items = append(group.Items, label)
 }
 
 func stepLabel(st *run.Step) string {

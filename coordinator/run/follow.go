@@ -84,6 +84,9 @@ func (s *State) shortfalls() []string {
 	}
 	for _, c := range s.Collected {
 		for _, f := range c.Failures {
+			if s.Of(f) != nil {
+				continue // listed as a step
+			}
 			out = append(out, strings.TrimPrefix(c.Label+": ", ": ")+f.Key+": "+f.Message)
 		}
 	}

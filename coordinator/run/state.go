@@ -123,11 +123,27 @@ type Output struct {
 
 // Collected is a list of failures that the script gathered and did not throw.
 type Collected struct {
-	Label    string `json:"label"`
-	Failures []struct {
-		Key     string `json:"key"`
-		Message string `json:"message"`
-	} `json:"failures"`
+	Label    string             `json:"label"`
+	Failures []CollectedFailure `json:"failures"`
+}
+
+// CollectedFailure is one failure of a part of the script's work.
+type CollectedFailure struct {
+	Key     string `json:"key"` // of the part, for people
+	Kind    string `json:"kind"`
+	Message string `json:"message"`
+	Step    *int   `json:"step"` // position of the step that failed, nil when the script itself failed
+}
+
+// Of returns the failed step that a collected failure is about, nil when there is none: then it stands for itself.
+func (s *State) Of(f CollectedFailure) *Step {
+	if f.Step == nil {
+		return nil
+	}
+	if st := s.Step(*f.Step); st != nil && st.Status == StepFailed {
+		return st
+	}
+	return nil
 }
 
 // Step returns the step at pos, nil when there is none.
@@ -142,9 +158,6 @@ func (s *State) Step(pos int) *Step {
 func (s *State) Key(a AttemptID) string {
 	return fmt.Sprintf("%s/%d/%d/%s/%d", s.Pinned.ID, a.Pos, a.Item, a.Phase, a.Number)
 }
-
-// Open is how many steps have not ended.
-func (s *State) Open() int { return s.open }
 
 // InFlight is how many attempts are under way.
 func (s *State) InFlight() int { return s.flights }

@@ -4,6 +4,8 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"testing"
 )
 
@@ -114,5 +116,35 @@ func TestTranscripts(t *testing.T) {
 			}
 			equalStates(t, tp.s, refold(t, tp.events))
 		})
+	}
+}
+
+var recorded = regexp.MustCompile(`(?m)^  (\d+) ([a-z]+\.[a-z_]+) (.*)$`)
+
+// TestTranscriptsDecode folds the events as they lie in testdata: what was once written is read for ever.
+func TestTranscriptsDecode(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) < len(stories) {
+		t.Fatalf("%d transcripts, %v", len(files), err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &State{}
+		for _, m := range recorded.FindAllSubmatch(text, -1) {
+			seq, _ := strconv.ParseInt(string(m[1]), 10, 64)
+			e, err := Decode(seq, birth, string(m[2]), m[3])
+			if err == nil {
+				err = Apply(s, e)
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+		}
+		if !s.Status.Ended() {
+			t.Errorf("%s: the run is %s at the end", file, s.Status)
+		}
 	}
 }
