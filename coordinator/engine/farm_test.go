@@ -196,6 +196,14 @@ func (f *farm) lose(id string) {
 	f.change()
 }
 
+// back brings a machine back, empty.
+func (f *farm) back(id string) {
+	f.mu.Lock()
+	f.node(id).State = scheduler.NodeUp
+	f.mu.Unlock()
+	f.change()
+}
+
 // running lists the calls that have no end.
 func (f *farm) running() []string {
 	f.mu.Lock()

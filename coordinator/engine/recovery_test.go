@@ -36,7 +36,7 @@ const mixedScript = `
   return { chain, coverage: b.coverage };`
 
 // TestCrashesAtRandomCommits lets the process die at random commits, before or after the commit reached the disk, many times
-// in one run. The run must end as an undisturbed one, and no finished item may be called again.
+// in one run, and takes a node away now and then. The run must end as an undisturbed one, and no finished item may be called again.
 func TestCrashesAtRandomCommits(t *testing.T) {
 	p := program(t, mixedScript)
 	for seed := range uint64(3) {
@@ -68,6 +68,9 @@ func TestCrashesAtRandomCommits(t *testing.T) {
 						crashes++
 						time.Sleep(time.Duration(rng.Int64N(int64(3 * time.Second))))
 						r.store.left.Store(0)
+						if f.back("n2"); rng.IntN(3) == 0 {
+							f.lose("n2")
+						}
 						r.start()
 					}
 				}
