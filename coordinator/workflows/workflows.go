@@ -28,7 +28,8 @@ var bundled = sync.OnceValue(func() map[string]script.Program {
 		if err != nil {
 			panic(fmt.Sprintf("bundle the built-in workflow %s: %v", entry.Name(), err))
 		}
-		programs[strings.TrimSuffix(entry.Name(), ".ts")] = program
+		program.Name = strings.TrimSuffix(entry.Name(), ".ts")
+		programs[program.Name] = program
 	}
 	return programs
 })
