@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,6 +26,7 @@ import (
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
 	"github.com/loopkeeper/loopkeeper/coordinator/script"
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
+	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
 	"github.com/loopkeeper/loopkeeper/worker"
 	"github.com/loopkeeper/loopkeeper/worker/ollama/ollamatest"
 )
@@ -42,7 +44,8 @@ type house struct {
 	net   *network
 	seats []*seat
 
-	store       *ledger.SQLite
+	lostAfter   time.Duration
+	store       *cutStore
 	coordinator *coordinator.Coordinator
 	conn        *grpc.ClientConn
 	client      coordinatorv1.CoordinatorServiceClient
@@ -59,7 +62,15 @@ type seat struct {
 // start makes a house with a worker for each stand-in and a coordinator that knows their addresses.
 func start(t *testing.T, stands ...ollamatest.Config) *house {
 	t.Helper()
-	h := &house{t: t, dir: t.TempDir(), net: newNetwork()}
+	h := &house{t: t, dir: t.TempDir(), net: newNetwork(), lostAfter: 20 * time.Second}
+	h.open(stands...)
+	return h
+}
+
+// open starts everything.
+func (h *house) open(stands ...ollamatest.Config) {
+	t := h.t
+	t.Helper()
 	for i, cfg := range stands {
 		cfg.Name = fmt.Sprintf("stand-in %d", i+1)
 		stand := ollamatest.New(cfg)
@@ -78,7 +89,6 @@ func start(t *testing.T, stands ...ollamatest.Config) *house {
 		}
 	})
 	h.up(len(stands))
-	return h
 }
 
 func (h *house) startWorker(i int) {
@@ -102,12 +112,13 @@ func (h *house) stopWorker(i int) {
 func (h *house) startCoordinator() {
 	h.t.Helper()
 	ctx := h.t.Context()
-	var err error
-	if h.store, err = ledger.Open(ctx, ledger.Options{Dir: filepath.Join(h.dir, "ledger")}); err != nil {
+	store, err := ledger.Open(ctx, ledger.Options{Dir: filepath.Join(h.dir, "ledger")})
+	if err != nil {
 		h.t.Fatal(err)
 	}
+	h.store = &cutStore{Store: store, left: -1}
 	o := coordinator.Options{Name: "test", Fleet: fleetID, Version: version, DataDir: h.dir, Store: h.store, Host: script.NewHost(script.Limits{}),
-		Listener: h.net.listen("coordinator"), Dial: h.net.dial, LostAfter: 2 * time.Second, Grace: 10 * time.Second, MaxRuns: 4, Log: logger(h.t)}
+		Listener: h.net.listen("coordinator"), Dial: h.net.dial, LostAfter: h.lostAfter, Grace: 30 * time.Second, MaxRuns: 4, Log: logger(h.t)}
 	for _, s := range h.seats {
 		o.Workers = append(o.Workers, s.addr)
 	}
@@ -132,12 +143,18 @@ func (h *house) stopCoordinator() {
 	h.coordinator = nil
 }
 
-// up waits until n workers are.
+// up waits until n workers are, and until everything is known about their models.
 func (h *house) up(n int) {
 	h.t.Helper()
 	h.eventually(fmt.Sprintf("%d nodes are up", n), func() bool {
-		r, err := h.client.Info(h.t.Context(), &coordinatorv1.InfoRequest{})
-		return err == nil && int(r.GetNodesUp()) == n
+		r, err := h.client.ListNodes(h.t.Context(), &coordinatorv1.ListNodesRequest{})
+		up := 0
+		for _, n := range r.GetNodes() {
+			if n.GetState() == "up" && !slices.ContainsFunc(n.GetReport().GetModels(), func(m *workerv1.Model) bool { return m.GetShape() == nil }) {
+				up++
+			}
+		}
+		return err == nil && up == n
 	})
 }
 
@@ -146,7 +163,7 @@ func (h *house) eventually(what string, yes func() bool) {
 	h.t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	give := time.After(30 * time.Second)
+	give := time.After(time.Minute)
 	for !yes() {
 		select {
 		case <-tick.C:
@@ -174,7 +191,7 @@ func (h *house) submit(workflow string, input any, models ...string) string {
 // watch shows each view to see, until the run has ended or see says that it has seen enough. It returns the last view.
 func (h *house) watch(id string, see func(*coordinatorv1.Run) (enough bool)) *coordinatorv1.Run {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(h.t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(h.t.Context(), 5*time.Minute)
 	defer cancel()
 	stream, err := h.client.WatchRun(ctx, &coordinatorv1.WatchRunRequest{RunId: id})
 	if err != nil {
@@ -238,11 +255,11 @@ func (h *house) trace(id string) (kinds, failures map[string]int) {
 		}
 		kinds[e.GetKind()]++
 		if e.GetKind() == "attempt.failed" {
-			var p struct{ Failure struct{ Kind string } }
+			var p struct{ Cause struct{ Kind string } }
 			if err := json.Unmarshal(e.GetPayloadJson(), &p); err != nil {
 				h.t.Fatal(err)
 			}
-			failures[p.Failure.Kind]++
+			failures[p.Cause.Kind]++
 		}
 	}
 }
