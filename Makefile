@@ -7,7 +7,7 @@ PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 win
 TOOLS     := .cache/tools
 
 # The race detector links against C. It runs wherever that works, which is more than having a compiler without headers.
-RACE := $(shell echo '\#include <stdlib.h>' | $$(go env CC) -E - >/dev/null 2>&1 && echo -race)
+RACE := $(shell [ "$$(go env CGO_ENABLED)" = 1 ] && echo '\#include <stdlib.h>' | $$(go env CC) -E - >/dev/null 2>&1 && echo -race)
 
 .PHONY: help
 help: ## Show the targets
