@@ -417,6 +417,19 @@ func TestAModelThatFitsNowhere(t *testing.T) {
 	})
 }
 
+// A script names its models as it goes, so no submission can check them: a name that nobody has must end in a failure that
+// says what to pull, not in a wait for ever.
+func TestAModelThatNobodyHas(t *testing.T) {
+	p := program(t, `await generate({ model: "absent:1b", prompt: "x" });`)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, newFarm(2), Options{})
+		v := r.wait(r.submit(p, nil))
+		if v.Status != run.Failed || len(v.Failures) != 1 || v.Failures[0].Kind != run.KindModelMissing || !strings.Contains(v.Failures[0].Next[0], "ollama pull absent:1b") {
+			t.Errorf("%s: %s %+v", v.Status, v.Error, v.Failures)
+		}
+	})
+}
+
 func TestExplainAWaitingStep(t *testing.T) {
 	p := program(t, `await generate({ model: "absent:1b", prompt: "x" });`)
 	synctest.Test(t, func(t *testing.T) {

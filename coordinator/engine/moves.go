@@ -29,7 +29,8 @@ type nodeMoves struct {
 	leaving map[string]*move
 	avoid   map[string]time.Time
 	use     map[string]time.Time
-	since   map[string]time.Time
+	since   map[string]time.Time // when a model was loaded, or first seen loaded
+	roomFor string               // key of the task that the latest unload was for
 }
 
 type move struct {
@@ -57,6 +58,7 @@ func (m moves) begin(d scheduler.Decision, now time.Time) bool {
 		n.loading = &move{Decision: d, since: now}
 	case d.Action == scheduler.Unload && n.leaving[d.Digest] == nil:
 		n.leaving[d.Digest] = &move{Decision: d, since: now}
+		n.roomFor = d.Task
 	default:
 		return false
 	}
@@ -101,6 +103,7 @@ func (m moves) avoid(node, digest string, until time.Time) { m.of(node).avoid[di
 func (m moves) fill(n scheduler.Node, flights []*flight, now time.Time) scheduler.Node {
 	mine := m.of(n.ID)
 	mine.settle(n, now)
+	n.RoomFor = mine.roomFor
 	n.Loaded = slices.Clone(n.Loaded)
 	for i := range n.Loaded {
 		l := &n.Loaded[i]
@@ -147,6 +150,14 @@ func (n *nodeMoves) settle(report scheduler.Node, now time.Time) {
 	shown := func(digest string) bool {
 		return slices.ContainsFunc(report.Loaded, func(l scheduler.Loaded) bool { return l.Digest == digest })
 	}
+	for _, l := range report.Loaded {
+		if n.since[l.Digest].IsZero() {
+			n.since[l.Digest] = now
+		}
+	}
+	maps.DeleteFunc(n.since, func(digest string, _ time.Time) bool {
+		return !shown(digest) && (n.loading == nil || n.loading.Digest != digest)
+	})
 	over := func(mv *move) bool { return !mv.ended.IsZero() && now.Sub(mv.ended) >= reportGrace }
 	if mv := n.loading; mv != nil && !mv.ended.IsZero() && (shown(mv.Digest) || over(mv)) {
 		n.loading = nil

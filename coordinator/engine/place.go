@@ -91,14 +91,13 @@ func (t *turn) placeAttempts() {
 			if known {
 				t.start(c, d)
 			}
-		case scheduler.Impossible:
-			if known && !t.grace() {
-				t.reject(c, d)
+		case scheduler.Impossible, scheduler.Wait:
+			if !known {
 				break
 			}
-			fallthrough
-		case scheduler.Wait:
-			if known {
+			if kind := hopeless(d); kind != "" && !t.grace() {
+				t.reject(c, d, kind)
+			} else {
 				w := c.run.waits[c.ticket.Pos]
 				w.why, w.subject = d.Why, d.Task
 				c.run.waits[c.ticket.Pos] = w
@@ -107,6 +106,19 @@ func (t *turn) placeAttempts() {
 		}
 	}
 	e.countBusy()
+}
+
+// hopeless is the failure kind of an attempt that waiting does not help: its model fits nowhere, or machines are up and
+// none that could hold it has it.
+func hopeless(d scheduler.Decision) string {
+	switch {
+	case d.Action == scheduler.Impossible:
+		return run.KindCannotFit
+	case d.Why.Wait == scheduler.WaitModel:
+		return run.KindModelMissing
+	default:
+		return ""
+	}
 }
 
 // grace says that the engine started so recently that nodes may be missing that it knew before.
@@ -148,10 +160,13 @@ func (t *turn) send(f *flight) {
 	t.then(func() { t.e.dispatch.Send(a) })
 }
 
-// reject ends an item whose model fits nowhere. A later turn takes the next ones of its step.
-func (t *turn) reject(c candidate, d scheduler.Decision) {
-	failure := run.Failure{Kind: run.KindCannotFit, Message: d.Why.Summary, Advice: run.Never,
-		Next: []string{"loopkeeper explain " + c.ticket.Model, "choose a smaller model or a shorter context"}}
+// reject ends an item that no machine can take. A later turn takes the next ones of its step.
+func (t *turn) reject(c candidate, d scheduler.Decision, kind string) {
+	next := []string{"loopkeeper explain " + c.ticket.Model, "choose a smaller model or a shorter context"}
+	if kind == run.KindModelMissing {
+		next = []string{"ollama pull " + c.ticket.Model + " on one of the machines", "loopkeeper nodes -o json lists the models of each"}
+	}
+	failure := run.Failure{Kind: kind, Message: d.Why.Summary, Advice: run.Never, Next: next}
 	_ = t.execute(c.run, run.Reject{Pos: c.ticket.Pos, Item: c.ticket.Item, Failure: failure}) // logged there
 	t.then(t.e.placeAgain)
 }

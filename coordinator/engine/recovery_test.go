@@ -362,9 +362,19 @@ func TestMovesFollowTheReports(t *testing.T) {
 	if n.Loading != nil || n.Loaded[0].Busy != 1 || !n.Avoid["d"].After(now) {
 		t.Errorf("after the report: %+v", n)
 	}
-	unload := scheduler.Decision{Action: scheduler.Unload, Node: "n1", Digest: "d"}
+	if later := m.fill(loaded, nil, now.Add(time.Minute)); !later.Loaded[0].Since.Equal(now) || !n.Loaded[0].Since.Equal(now) {
+		t.Errorf("loaded at %s, shown as %s and later as %s", now, n.Loaded[0].Since, later.Loaded[0].Since)
+	}
+	found := scheduler.Node{ID: "n1", Loaded: []scheduler.Loaded{{Digest: "d", Name: "m"}, {Digest: "foreign"}}}
+	if n := m.fill(found, nil, now.Add(time.Hour)); !n.Loaded[1].Since.Equal(now.Add(time.Hour)) {
+		t.Errorf("a model that somebody loaded is there since %s, not since it was first seen", n.Loaded[1].Since)
+	}
+	unload := scheduler.Decision{Action: scheduler.Unload, Node: "n1", Digest: "d", Task: "waits"}
 	m.begin(unload, now)
 	m.ended("n1", unload, false, nil, now)
+	if n := m.fill(loaded, nil, now); n.RoomFor != "waits" {
+		t.Errorf("the room that an unload makes is for %q", n.RoomFor)
+	}
 	if n := m.fill(loaded, nil, now); !n.Loaded[0].Leaving {
 		t.Error("an unloaded model that is still reported takes work")
 	}

@@ -23,17 +23,18 @@ type Failure struct {
 
 // The failure kinds that arise here, or on a worker and mean something here.
 const (
-	KindNodeLost    = "node_lost"                 // the node vanished while it worked
-	KindCannotSend  = "cannot_send"               // the attempt did not reach its node
-	KindUnreachable = "ollama_unreachable"        // the node is there, its Ollama is not
-	KindOutOfMemory = "out_of_memory"             // the model did not fit where it was
-	KindCancelled   = "cancelled"                 // the call was ended from outside
-	KindSentBack    = "sent_back"                 // the judge was not satisfied and no attempt is left
-	KindNeedsHuman  = "needs_human"               // the judge wants a person to decide
-	KindBadVerdict  = "text_instead_of_structure" // what should be a value or a verdict is none
-	KindBadRequest  = "bad_request"               // the script asked for something that makes no sense
-	KindItemsFailed = "items_failed"              // of a batch: some of its items failed
-	KindCannotFit   = "cannot_fit"                // the model fits no known machine
+	KindNodeLost     = "node_lost"                 // the node vanished while it worked
+	KindCannotSend   = "cannot_send"               // the attempt did not reach its node
+	KindUnreachable  = "ollama_unreachable"        // the node is there, its Ollama is not
+	KindOutOfMemory  = "out_of_memory"             // the model did not fit where it was
+	KindCancelled    = "cancelled"                 // the call was ended from outside
+	KindSentBack     = "sent_back"                 // the judge was not satisfied and no attempt is left
+	KindNeedsHuman   = "needs_human"               // the judge wants a person to decide
+	KindBadVerdict   = "text_instead_of_structure" // what should be a value or a verdict is none
+	KindBadRequest   = "bad_request"               // the script asked for something that makes no sense
+	KindItemsFailed  = "items_failed"              // of a batch: some of its items failed
+	KindCannotFit    = "cannot_fit"                // the model fits no known machine
+	KindModelMissing = "model_missing"             // machines are up, and none that could hold the model has it
 )
 
 // Report says what ran, see the worker contract.
