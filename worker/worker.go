@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -46,7 +48,9 @@ type Worker struct {
 	serve    *serve.Server
 	server   *grpc.Server
 	announce *announce.Announcer // nil when off
-	served   chan error
+	done     chan struct{}       // closed when the listener is served no more
+	failure  error               // of the listener; read after done
+	stop     func()
 }
 
 // Start looks at the machine once, then answers. An Ollama that does not answer is reported, not fatal: it may come.
@@ -55,18 +59,23 @@ func Start(ctx context.Context, o Options) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Worker{o: o, client: client, served: make(chan error, 1)}
+	w := &Worker{o: o, client: client, done: make(chan struct{})}
+	w.stop = sync.OnceFunc(w.end)
 	probe := hwprobe.NewOptions()
 	w.serve = serve.New(ctx, serve.Options{NodeID: o.NodeID, Name: o.Name, Version: o.Version, Fleet: o.Fleet, Ollama: client, Slots: o.Slots,
 		Memory: o.Memory, Heartbeat: o.Heartbeat, Log: o.Log.With("part", "worker"),
 		Probe: func(ctx context.Context) hwprobe.Report { return hwprobe.Probe(ctx, probe) }})
-	w.server = grpc.NewServer(o.Server...)
+	// Stop waits for the calls: what they use must not end before them.
+	w.server = grpc.NewServer(append(slices.Clone(o.Server), grpc.WaitForHandlers(true))...)
 	workerv1.RegisterWorkerServiceServer(w.server, w.serve)
 	h := health.NewServer()
 	h.SetServingStatus(workerv1.WorkerService_ServiceDesc.ServiceName, healthv1.HealthCheckResponse_SERVING)
 	healthv1.RegisterHealthServer(w.server, h)
 	reflection.Register(w.server)
-	go func() { w.served <- w.server.Serve(o.Listener) }()
+	go func() {
+		defer close(w.done)
+		w.failure = w.server.Serve(o.Listener)
+	}()
 	if err := w.beFound(); err != nil {
 		w.Stop()
 		return nil, err
@@ -98,20 +107,22 @@ func (w *Worker) Wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return nil
-	case err := <-w.served:
-		w.served <- err
-		return err
+	case <-w.done:
+		return w.failure
 	}
 }
 
-// Stop ends everything; calls in flight are cancelled.
-func (w *Worker) Stop() {
+// Stop ends everything; calls in flight are cancelled. It may be called more than once.
+func (w *Worker) Stop() { w.stop() }
+
+func (w *Worker) end() {
 	if w.announce != nil {
 		w.announce.Stop()
 	}
 	w.server.Stop()
-	if err := <-w.served; err != nil && !errors.Is(err, grpc.ErrServerStopped) {
-		w.o.Log.Error("the listener failed", "error", err)
+	<-w.done
+	if w.failure != nil && !errors.Is(w.failure, grpc.ErrServerStopped) {
+		w.o.Log.Error("the listener failed", "error", w.failure)
 	}
 	w.serve.Stop()
 	w.client.Close()

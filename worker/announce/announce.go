@@ -28,6 +28,8 @@ type Options struct {
 	Interfaces []string      // only these; empty: every usable one
 	Interval   time.Duration // between looks at the interfaces; 0 is 30 s
 	Log        *slog.Logger
+
+	usable func() ([]discovery.Interface, error) // nil: the machine's own
 }
 
 // Announcer answers mDNS questions, one responder per interface, and follows interfaces that come and go.
@@ -39,7 +41,7 @@ type Announcer struct {
 }
 
 type responder struct {
-	addrs  string // what it says; another set of addresses needs another responder
+	says   string // index of its interface and addresses; when they change it needs another responder
 	server *mdns.Server
 }
 
@@ -48,6 +50,12 @@ type responder struct {
 func Start(o Options) (*Announcer, error) {
 	if o.Interval == 0 {
 		o.Interval = 30 * time.Second
+	}
+	if o.usable == nil {
+		o.usable = func() ([]discovery.Interface, error) {
+			use, _, err := discovery.Usable(o.Interfaces)
+			return use, err
+		}
 	}
 	if _, err := (discovery.Record{NodeID: o.NodeID, Fleet: o.Fleet, Version: o.Version}).TXT(); err != nil {
 		return nil, err
@@ -58,6 +66,9 @@ func Start(o Options) (*Announcer, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &Announcer{o: o, cancel: cancel, byName: map[string]responder{}}
 	a.update()
+	if len(a.byName) == 0 {
+		o.Log.Warn("no network interface leads to this worker: it is found only where its address is given", "address", o.IP, "port", o.Port)
+	}
 	a.work.Go(func() { a.loop(ctx) })
 	return a, nil
 }
@@ -86,7 +97,7 @@ func (a *Announcer) loop(ctx context.Context) {
 
 // update starts and stops responders until they match the interfaces.
 func (a *Announcer) update() {
-	use, _, err := discovery.Usable(a.o.Interfaces)
+	use, err := a.o.usable()
 	if err != nil {
 		a.o.Log.Warn("network interfaces cannot be listed", "error", err)
 		return
@@ -94,8 +105,9 @@ func (a *Announcer) update() {
 	seen := map[string]bool{}
 	for _, i := range use {
 		addrs := a.addresses(i)
+		says := fmt.Sprint(i.Index, addrs) // an adapter that was unplugged comes back with another index
 		seen[i.Name] = len(addrs) > 0
-		if have, ok := a.byName[i.Name]; ok && have.addrs == fmt.Sprint(addrs) || len(addrs) == 0 {
+		if have, ok := a.byName[i.Name]; ok && have.says == says || len(addrs) == 0 {
 			continue
 		}
 		a.silence(i.Name)
@@ -104,7 +116,7 @@ func (a *Announcer) update() {
 			a.o.Log.Warn("cannot announce", "interface", i.Name, "error", err)
 			continue
 		}
-		a.byName[i.Name] = responder{fmt.Sprint(addrs), server}
+		a.byName[i.Name] = responder{says, server}
 		a.o.Log.Info("announcing", "interface", i.Name, "addresses", addrs)
 	}
 	for name := range a.byName {
@@ -114,17 +126,16 @@ func (a *Announcer) update() {
 	}
 }
 
-// addresses are those of an interface that the listener answers on.
+// addresses are those of an interface that the listener answers on. One on 0.0.0.0 answers on no IPv6 address.
 func (a *Announcer) addresses(i discovery.Interface) []net.IP {
-	if a.o.IP == nil || a.o.IP.IsUnspecified() {
-		return i.IPs
-	}
+	var out []net.IP
 	for _, ip := range i.IPs {
-		if ip.Equal(a.o.IP) {
-			return []net.IP{ip}
+		isAny := a.o.IP == nil || a.o.IP.Equal(net.IPv6unspecified) || a.o.IP.IsUnspecified() && ip.To4() != nil
+		if isAny || ip.Equal(a.o.IP) {
+			out = append(out, ip)
 		}
 	}
-	return nil
+	return out
 }
 
 func (a *Announcer) silence(name string) {

@@ -29,6 +29,15 @@ func newBodyCache(limit int) *bodyCache {
 	return &bodyCache{limit: limit, order: list.New(), byKey: map[string]*list.Element{}}
 }
 
+// one resolves a body that may be absent; nil when it is.
+func (s *Server) one(b *workerv1.Body) (*string, error) {
+	texts, err := s.bodies.texts(b)
+	if err != nil || len(texts) == 0 {
+		return nil, err
+	}
+	return &texts[0], nil
+}
+
 // texts resolves bodies to texts. A body whose text is not what its hash says is InvalidArgument; those that came by hash
 // and are not here are MissingArtifact, all of them in Details.
 func (c *bodyCache) texts(bodies ...*workerv1.Body) ([]string, error) {

@@ -32,6 +32,46 @@ func optional[T uint64 | float64 | bool](v hwprobe.Optional[T]) *T {
 	return nil
 }
 
+// override replaces the probed total of the pool that models load into by what the operator says, bytes; 0 says nothing.
+func override(r *workerv1.NodeReport, memory uint64) {
+	if memory == 0 || len(r.GetPools()) == 0 {
+		return
+	}
+	target := r.Pools[0]
+	for _, p := range r.Pools {
+		if p.GetKind() != string(hwprobe.PoolOfHost) {
+			target = p
+			break
+		}
+	}
+	if target.FreeBytes != nil {
+		free := min(target.GetFreeBytes(), memory)
+		if total := target.GetTotalBytes(); total > memory {
+			free = target.GetFreeBytes() - min(target.GetFreeBytes(), total-memory)
+		}
+		target.FreeBytes = &free
+	}
+	target.TotalBytes, target.Source = &memory, "configured"
+}
+
+// keepTotals keeps how large a pool is when a probe that had trouble could not read it: a tool that hangs takes no memory
+// out of the machine. What is free now stays unknown.
+func keepTotals(r, last *workerv1.NodeReport) {
+	if len(r.GetWarnings()) == 0 {
+		return
+	}
+	for _, was := range last.GetPools() {
+		i := slices.IndexFunc(r.Pools, func(p *workerv1.Pool) bool { return p.GetId() == was.GetId() })
+		switch {
+		case was.TotalBytes == nil:
+		case i < 0:
+			r.Pools = append(r.Pools, &workerv1.Pool{Id: was.GetId(), Kind: was.GetKind(), TotalBytes: was.TotalBytes, Source: "last known"})
+		case r.Pools[i].TotalBytes == nil:
+			r.Pools[i].TotalBytes, r.Pools[i].Source = was.TotalBytes, "last known"
+		}
+	}
+}
+
 // shape is what the scheduler computes a need from. Without layers or weights there is none: unknown is not zero.
 func shape(f ollama.Facts) *workerv1.Shape {
 	if f.BlockCount == 0 || f.Weights.Need() == 0 {

@@ -3,53 +3,76 @@ package serve
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/loopkeeper/loopkeeper/hwprobe"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
 	"github.com/loopkeeper/loopkeeper/worker/ollama"
 )
 
-// unloadWait bounds how long an unload waits for the model to be gone: its running requests end first.
-const unloadWait = 2 * time.Minute
+const (
+	// loadWait bounds a load: a large model from a slow disk takes minutes; a server that hangs must not block all moves.
+	loadWait = 15 * time.Minute
+	// unloadWait bounds how long an unload waits for the model to be gone: its running requests end first.
+	unloadWait = 2 * time.Minute
+)
 
-// models moves models in and out of memory, one at a time: concurrent loads on one Ollama race for memory.
-type models struct {
-	client *ollama.Client
-	moving sync.Mutex
+// move runs one load or unload at a time: concurrent loads on one Ollama race for memory.
+func (s *Server) move(ctx context.Context, op, model string, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, loadWait)
+	defer cancel()
+	select {
+	case s.moving <- struct{}{}:
+	case <-ctx.Done():
+		return apierr.ToStatus(moveError(op, model, ctx.Err()))
+	}
+	defer func() { <-s.moving }()
+	defer s.monitor.refresh()
+	if err := do(ctx); err != nil {
+		return apierr.ToStatus(moveError(op, model, err))
+	}
+	return nil
 }
 
 // Load implements the service.
 func (s *Server) Load(ctx context.Context, r *workerv1.LoadRequest) (*workerv1.LoadResponse, error) {
-	s.models.moving.Lock()
-	defer s.models.moving.Unlock()
-	defer s.monitor.refresh()
 	m := r.GetModel()
-	if d := m.GetDigest(); d != "" {
-		have, err := s.o.Ollama.Resolve(ctx, m.GetName())
-		if err != nil {
-			return nil, apierr.ToStatus(moveError("load", m.GetName(), err))
+	var out *workerv1.LoadResponse
+	err := s.move(ctx, "load", m.GetName(), func(ctx context.Context) error {
+		if err := s.sameDigest(ctx, m); err != nil {
+			return err
 		}
-		if have.Digest != d {
-			return nil, apierr.ToStatus(apierr.New(apierr.NotFound, "%s has %s with digest %.12s, asked for %.12s", s.o.Name, m.GetName(), have.Digest, d).
-				WithNext("ollama pull " + m.GetName()))
+		began := time.Now() // Ollama does not tell how long a load without a prompt took
+		l, err := s.o.Ollama.Load(ctx, m.GetName(), int(m.GetContext()))
+		if err == nil {
+			out = &workerv1.LoadResponse{Loaded: loadedMessage(l.Loaded), LoadNanos: int64(time.Since(began)), Spilled: s.spilled(l.Loaded)}
 		}
+		return err
+	})
+	return out, err
+}
+
+// sameDigest refuses a name that stands for another model here.
+func (s *Server) sameDigest(ctx context.Context, m *workerv1.ModelSpec) error {
+	if m.GetDigest() == "" {
+		return nil
 	}
-	l, err := s.o.Ollama.Load(ctx, m.GetName(), int(m.GetContext()))
-	if err != nil {
-		return nil, apierr.ToStatus(moveError("load", m.GetName(), err))
+	have, err := s.o.Ollama.Resolve(ctx, m.GetName())
+	if err == nil && have.Digest != m.GetDigest() {
+		err = apierr.New(apierr.NotFound, "%s has %s with digest %.12s, asked for %.12s", s.o.Name, m.GetName(), have.Digest, m.GetDigest()).
+			WithNext("ollama pull " + m.GetName())
 	}
-	return &workerv1.LoadResponse{Loaded: loadedMessage(l.Loaded), LoadNanos: int64(l.Duration), Spilled: s.spilled(l.Loaded)}, nil
+	return err
 }
 
 // spilled says whether part of a model lies outside the accelerator, where there is one. Without an accelerator nothing
 // is on it, and that is no spill.
 func (s *Server) spilled(l ollama.Loaded) bool {
 	for _, p := range s.Report().GetPools() {
-		if p.GetKind() == "device" {
+		if p.GetKind() != string(hwprobe.PoolOfHost) {
 			return l.SizeVRAM < l.Size
 		}
 	}
@@ -58,11 +81,9 @@ func (s *Server) spilled(l ollama.Loaded) bool {
 
 // Unload implements the service.
 func (s *Server) Unload(ctx context.Context, r *workerv1.UnloadRequest) (*workerv1.UnloadResponse, error) {
-	s.models.moving.Lock()
-	defer s.models.moving.Unlock()
-	defer s.monitor.refresh()
-	if err := s.o.Ollama.Unload(ctx, r.GetName(), unloadWait); err != nil {
-		return nil, apierr.ToStatus(moveError("unload", r.GetName(), err))
+	err := s.move(ctx, "unload", r.GetName(), func(ctx context.Context) error { return s.o.Ollama.Unload(ctx, r.GetName(), unloadWait) })
+	if err != nil {
+		return nil, err
 	}
 	return &workerv1.UnloadResponse{}, nil
 }
@@ -82,6 +103,7 @@ func (s *Server) Pull(r *workerv1.PullRequest, stream workerv1.WorkerService_Pul
 	return sent
 }
 
+// moveError gives a failed move its code. One that has a code keeps it.
 func moveError(op, model string, err error) error {
 	switch ollama.KindOf(err) {
 	case ollama.ModelMissing:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -11,11 +12,17 @@ import (
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
 	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
-	"github.com/loopkeeper/loopkeeper/worker/ollama"
 )
 
-// askTimeout bounds what a report asks of Ollama: a server that hangs must not hide the machine.
-const askTimeout = 5 * time.Second
+const (
+	// askTimeout bounds what a report asks of Ollama and of the vendors' tools, each: one that hangs must not silence the
+	// machine for so long that it counts as lost.
+	askTimeout = 5 * time.Second
+	// firstProbe is the bound on the first probe, which may have to start a driver.
+	firstProbe = hwprobe.DefaultTimeout
+	// minLook is the least time between two looks: Ollama up to 0.17.4 reads its list of loaded models without a lock.
+	minLook = 500 * time.Millisecond
+)
 
 // monitor is the one that looks at the machine and its Ollama: every heartbeat, and soon after a call moved a model.
 type monitor struct {
@@ -27,13 +34,13 @@ type monitor struct {
 	work  sync.WaitGroup
 
 	mu      sync.Mutex
-	report  *workerv1.NodeReport
-	changed chan struct{} // closed when there is a newer report
+	report  *workerv1.NodeReport // nil before the first look
+	changed chan struct{}        // closed when there is a newer report
 }
 
 func newMonitor(ctx context.Context, o Options, calls *registry) *monitor {
 	m := &monitor{o: o, calls: calls, ask: make(chan struct{}, 1), done: make(chan struct{}), changed: make(chan struct{})}
-	m.report = m.look(ctx)
+	m.report = m.look(ctx, firstProbe)
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	m.end = sync.OnceFunc(func() { cancel(); close(m.done) })
 	m.work.Go(func() { m.loop(run) })
@@ -45,9 +52,6 @@ func (m *monitor) stop() {
 	m.work.Wait()
 }
 
-// minLook is the least time between two looks: Ollama up to 0.17.4 reads its list of loaded models without a lock.
-const minLook = 500 * time.Millisecond
-
 func (m *monitor) loop(ctx context.Context) {
 	beat := time.NewTicker(m.o.Heartbeat)
 	defer beat.Stop()
@@ -58,7 +62,7 @@ func (m *monitor) loop(ctx context.Context) {
 		case <-beat.C:
 		case <-m.ask:
 		}
-		report := m.look(ctx)
+		report := m.look(ctx, askTimeout)
 		if ctx.Err() != nil {
 			return
 		}
@@ -93,12 +97,20 @@ func (m *monitor) latest() (*workerv1.NodeReport, <-chan struct{}) {
 }
 
 // look makes a report. What cannot be asked now keeps its last value: an Ollama that is busy has not lost its models.
-func (m *monitor) look(ctx context.Context) *workerv1.NodeReport {
-	probe := m.o.Probe(ctx)
-	r := &workerv1.NodeReport{Time: timestamppb.Now(), Slots: int32(m.o.Slots), HeartbeatSeconds: int32(m.o.Heartbeat / time.Second)}
+func (m *monitor) look(ctx context.Context, patience time.Duration) *workerv1.NodeReport {
+	r := &workerv1.NodeReport{Slots: int32(m.o.Slots), HeartbeatSeconds: int32(m.o.Heartbeat / time.Second)}
 	r.Running, r.Kept = m.calls.keys()
-	r.Host = &workerv1.Host{Hostname: probe.Host.Hostname, Os: probe.Host.OS, Cpu: probe.Host.CPU, Cores: int32(probe.Host.Cores)}
+	var probe hwprobe.Report
+	var asked sync.WaitGroup
+	asked.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		probe = m.o.Probe(ctx)
+	})
 	m.askOllama(ctx, r)
+	asked.Wait()
+	r.Time = timestamppb.Now()
+	r.Host = &workerv1.Host{Hostname: probe.Host.Hostname, Os: probe.Host.OS, Cpu: probe.Host.CPU, Cores: int32(probe.Host.Cores)}
 	if raw, err := json.Marshal(probe); err == nil { // a report is plain values: it always marshals
 		r.ProbeJson = raw
 	}
@@ -107,42 +119,56 @@ func (m *monitor) look(ctx context.Context) *workerv1.NodeReport {
 	}
 	if !r.Simulated {
 		hardware(probe, r)
-		m.override(r)
+		if last := m.last(); !last.GetSimulated() {
+			keepTotals(r, last)
+		}
+		override(r, m.o.Memory)
 	}
 	return r
 }
 
+// askOllama fills in what Ollama says. Models come last: reading their files' facts takes long when there are many new ones.
 func (m *monitor) askOllama(ctx context.Context, r *workerv1.NodeReport) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	last := m.last()
 	r.Ollama = &workerv1.Ollama{Url: m.o.Ollama.BaseURL()}
 	r.Models, r.Loaded, r.Simulated = last.GetModels(), last.GetLoaded(), last.GetSimulated()
-	server, err := m.o.Ollama.Server(ctx)
+	if r.Simulated {
+		r.Pools, r.Devices, r.Slots = last.GetPools(), last.GetDevices(), last.GetSlots()
+	}
+	err := m.askServer(ctx, r)
 	if err == nil {
-		r.Ollama.Version, r.Simulated = server.Version, server.Simulated
-		r.Models, err = m.listModels(ctx)
+		err = m.listModels(ctx, r)
 	}
-	if err == nil {
-		var loaded []ollama.Loaded
-		if loaded, err = m.o.Ollama.Loaded(ctx); err == nil {
-			r.Loaded = nil
-			for _, l := range loaded {
-				r.Loaded = append(r.Loaded, loadedMessage(l))
-			}
-		}
-	}
-	if err == nil && r.Simulated {
-		err = m.simulatedPool(ctx, r)
-	}
+	r.Ollama.Reachable = err == nil
 	if err != nil {
-		r.Ollama.Error = err.Error()
-		if r.Pools == nil && r.Simulated {
-			r.Pools = last.GetPools()
-		}
-		return
+		r.Ollama.Error = strings.ToValidUTF8(err.Error(), "\uFFFD")
 	}
-	r.Ollama.Reachable = true
+}
+
+func (m *monitor) askServer(ctx context.Context, r *workerv1.NodeReport) error {
+	server, err := m.o.Ollama.Server(ctx)
+	if err != nil {
+		return err
+	}
+	r.Ollama.Version, r.Simulated = server.Version, server.Simulated
+	if r.Simulated {
+		if err := m.simulatedPool(ctx, r); err != nil {
+			return err
+		}
+	} else {
+		r.Pools, r.Devices, r.Slots = nil, nil, int32(m.o.Slots)
+	}
+	loaded, err := m.o.Ollama.Loaded(ctx)
+	if err != nil {
+		return err
+	}
+	r.Loaded = nil
+	for _, l := range loaded {
+		r.Loaded = append(r.Loaded, loadedMessage(l))
+	}
+	return nil
 }
 
 func (m *monitor) last() *workerv1.NodeReport {
@@ -151,53 +177,40 @@ func (m *monitor) last() *workerv1.NodeReport {
 	return m.report
 }
 
-func (m *monitor) listModels(ctx context.Context) ([]*workerv1.Model, error) {
+// listModels lists what Ollama holds. Facts are asked once per digest; those that time does not suffice for are unknown
+// until the next look.
+func (m *monitor) listModels(ctx context.Context, r *workerv1.NodeReport) error {
 	list, err := m.o.Ollama.Models(ctx)
 	if err != nil {
-		return m.last().GetModels(), err
+		return err
 	}
-	var out []*workerv1.Model
+	r.Models = nil
 	for _, model := range list {
 		e := &workerv1.Model{Name: model.Name, Digest: model.Digest, FileBytes: uint64(model.Size), ParameterSize: model.ParameterSize, Quantization: model.Quantisation}
-		if f, err := m.o.Ollama.Facts(ctx, model); err == nil { // without facts the shape stays unknown
+		if f, err := m.o.Ollama.Facts(ctx, model); err == nil {
 			e.Capabilities = f.Capabilities
 			e.Embedding = slices.Contains(f.Capabilities, "embedding") && !slices.Contains(f.Capabilities, "completion")
 			e.Shape = shape(f)
 		}
-		out = append(out, e)
+		r.Models = append(r.Models, e)
 	}
-	return out, nil
+	return nil
 }
 
-// simulatedPool takes the memory that a stand-in pretends to have; the machine's own has nothing to do with it.
+// simulatedPool takes the memory that a stand-in pretends to have; the machine's own has nothing to do with it. One
+// without a device computes in host memory, of which it does not tell how much there is.
 func (m *monitor) simulatedPool(ctx context.Context, r *workerv1.NodeReport) error {
 	s, err := m.o.Ollama.Simulation(ctx)
 	if err != nil {
 		return err
 	}
+	r.Slots, r.Devices = int32(s.Slots), nil
+	if s.MemoryBytes == 0 {
+		r.Pools = []*workerv1.Pool{{Id: hwprobe.HostPool, Kind: string(hwprobe.PoolOfHost), Source: "simulated"}}
+		return nil
+	}
 	total, free := s.MemoryBytes, s.FreeBytes
-	r.Slots = int32(s.Slots)
 	r.Pools = []*workerv1.Pool{{Id: "gpu:simulated", Kind: string(hwprobe.PoolOfDevice), TotalBytes: &total, FreeBytes: &free, Source: "simulated"}}
 	r.Devices = []*workerv1.Device{{Name: "simulated GPU", Vendor: "simulated", PoolId: "gpu:simulated", State: string(hwprobe.StateOK)}}
 	return nil
-}
-
-// override replaces the probed total of the pool that models load into by what the operator says.
-func (m *monitor) override(r *workerv1.NodeReport) {
-	if m.o.Memory == 0 {
-		return
-	}
-	target := r.Pools[0]
-	for _, p := range r.Pools {
-		if p.GetKind() != string(hwprobe.PoolOfHost) {
-			target = p
-			break
-		}
-	}
-	if total := target.GetTotalBytes(); target.FreeBytes != nil && total > m.o.Memory {
-		free := target.GetFreeBytes() - min(target.GetFreeBytes(), total-m.o.Memory)
-		target.FreeBytes = &free
-	}
-	total := m.o.Memory
-	target.TotalBytes, target.Source = &total, "configured"
 }

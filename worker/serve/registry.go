@@ -2,118 +2,176 @@ package serve
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
 )
+
+// keptBytes bounds the results that wait to be fetched: they hold the prompts as sent.
+const keptBytes = 64 << 20
 
 // registry holds the attempts of this worker by key: those that run, and for a while those that ended.
 type registry struct {
 	keep, orphan time.Duration
+	limit        int // bytes of kept results
 	ctx          context.Context
 	stopAll      context.CancelFunc
 	work         sync.WaitGroup
 
-	mu       sync.Mutex
-	attempts map[string]*attempt
+	mu        sync.Mutex
+	attempts  map[string]*attempt
+	kept      int                  // bytes
+	cancelled map[string]time.Time // when keys that nothing ran under were cancelled: the cancel overtook the call
 }
 
-// attempt is one call. Fields below mu of the registry are guarded by it; response is read after done is closed.
+// runFunc is the work of an attempt. It must return soon after ctx ends.
+type runFunc func(ctx context.Context, progress func(*workerv1.Progress)) proto.Message
+
+// attempt is one call. Its fields are guarded by the registry's mu; response may be read once done is closed.
 type attempt struct {
 	print    string // of the request: a key that comes with another request is another attempt
 	done     chan struct{}
 	response proto.Message
-	cancel   context.CancelCauseFunc
+	cancel   context.CancelFunc
 
 	listeners int
-	timer     *time.Timer // while it runs and nobody listens: cancels it; after it ended: forgets it
+	timer     *time.Timer // while it runs and nobody listens: abandons it; after it ended: forgets it; else nil
 	progress  *workerv1.Progress
-	ended     bool
+	ended     time.Time // zero while it runs
+	size      int       // bytes of the response
 }
 
-var (
-	errCancelled = errors.New("cancelled by the coordinator")
-	errOrphaned  = errors.New("nobody listened any more")
-)
-
 func newRegistry(keep, orphan time.Duration) *registry {
-	r := &registry{keep: keep, orphan: orphan, attempts: map[string]*attempt{}}
+	r := &registry{keep: keep, orphan: orphan, limit: keptBytes, attempts: map[string]*attempt{}, cancelled: map[string]time.Time{}}
 	r.ctx, r.stopAll = context.WithCancel(context.Background())
 	return r
 }
 
-// join returns the attempt with this key, started now if there is none. The caller listens until it calls leave.
-func (r *registry) join(key, print string, run func(ctx context.Context, progress func(*workerv1.Progress)) proto.Message) *attempt {
+// join returns the attempt with this key, begun now if there is none. The caller listens until it calls leave.
+// It fails only when the worker stops.
+func (r *registry) join(key, print string, run runFunc) (*attempt, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.ctx.Err() != nil {
+		return nil, apierr.New(apierr.Unavailable, "this worker is stopping")
+	}
 	if a := r.attempts[key]; a != nil && a.print == print {
 		a.listeners++
-		if !a.ended {
-			a.timer.Stop()
+		if a.ended.IsZero() {
+			a.stopTimer()
 		}
-		return a
+		return a, nil
 	} else if a != nil {
-		a.timer.Stop()
-		a.cancel(errOrphaned)
+		r.remove(key, a)
 	}
+	return r.begin(key, print, run), nil
+}
+
+// begin starts an attempt; mu is held.
+func (r *registry) begin(key, print string, run runFunc) *attempt {
 	a := &attempt{print: print, done: make(chan struct{}), listeners: 1}
-	ctx, cancel := context.WithCancelCause(r.ctx)
+	ctx, cancel := context.WithCancel(r.ctx)
 	a.cancel = cancel
-	a.timer = time.AfterFunc(r.orphan, func() { cancel(errOrphaned) })
-	a.timer.Stop()
+	if _, tooLate := r.cancelled[key]; tooLate {
+		cancel()
+	}
 	r.attempts[key] = a
 	r.work.Go(func() {
-		response := run(ctx, func(p *workerv1.Progress) {
+		defer cancel()
+		r.end(key, a, run(ctx, func(p *workerv1.Progress) {
 			r.mu.Lock()
 			a.progress = p
 			r.mu.Unlock()
-		})
-		cancel(nil)
-		r.end(key, a, response)
+		}))
 	})
 	return a
 }
 
-// end keeps the response for a while.
+// end keeps the response for a while, so that a coordinator that was away can fetch it.
 func (r *registry) end(key string, a *attempt, response proto.Message) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	a.response, a.ended = response, true
-	a.timer.Stop()
+	a.response, a.ended, a.size = response, time.Now(), proto.Size(response)
+	a.stopTimer()
 	close(a.done)
 	if r.ctx.Err() != nil || r.attempts[key] != a {
 		return
 	}
+	r.kept += a.size
 	a.timer = time.AfterFunc(r.keep, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if r.attempts[key] == a {
-			delete(r.attempts, key)
+		r.remove(key, a)
+	})
+	for r.kept > r.limit && r.evictOldest(a) {
+	}
+}
+
+// evictOldest forgets the result that has been kept longest; false when there is none but spare.
+func (r *registry) evictOldest(spare *attempt) bool {
+	oldest := ""
+	for key, a := range r.attempts {
+		if a != spare && !a.ended.IsZero() && (oldest == "" || a.ended.Before(r.attempts[oldest].ended)) {
+			oldest = key
+		}
+	}
+	if oldest == "" {
+		return false
+	}
+	r.remove(oldest, r.attempts[oldest])
+	return true
+}
+
+// remove forgets an attempt, and cancels it when it runs; mu is held.
+func (r *registry) remove(key string, a *attempt) {
+	if r.attempts[key] != a {
+		return
+	}
+	delete(r.attempts, key)
+	a.stopTimer()
+	a.cancel()
+	if !a.ended.IsZero() {
+		r.kept -= a.size
+	}
+}
+
+// leave says that one listener went. A call that nobody listens to runs on for a while, so that a coordinator that
+// restarts can join it. After that it is forgotten, not kept as cancelled: who asks for it later wants it done.
+func (r *registry) leave(key string, a *attempt) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if a.listeners--; a.listeners > 0 || !a.ended.IsZero() || r.attempts[key] != a || r.ctx.Err() != nil {
+		return
+	}
+	a.timer = time.AfterFunc(r.orphan, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if a.listeners == 0 && a.ended.IsZero() {
+			r.remove(key, a)
 		}
 	})
 }
 
-// leave says that one listener went. A call that nobody listens to runs on for a while, so that a coordinator that
-// restarts can join it.
-func (r *registry) leave(a *attempt) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if a.listeners--; a.listeners == 0 && !a.ended && r.ctx.Err() == nil {
-		a.timer.Reset(r.orphan)
-	}
-}
-
+// cancel ends the attempt with this key, or the one that will come with it: a cancel can overtake its call.
 func (r *registry) cancel(key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if a := r.attempts[key]; a != nil {
-		a.cancel(errCancelled)
+		a.cancel()
+		return
 	}
+	now := time.Now()
+	for k, at := range r.cancelled {
+		if now.Sub(at) > r.keep {
+			delete(r.cancelled, k)
+		}
+	}
+	r.cancelled[key] = now
 }
 
 // latest is how far the attempt is; nil before the first news.
@@ -128,10 +186,10 @@ func (r *registry) keys() (running, kept []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for key, a := range r.attempts {
-		if a.ended {
-			kept = append(kept, key)
-		} else {
+		if a.ended.IsZero() {
 			running = append(running, key)
+		} else {
+			kept = append(kept, key)
 		}
 	}
 	slices.Sort(running)
@@ -140,11 +198,17 @@ func (r *registry) keys() (running, kept []string) {
 }
 
 func (r *registry) stop() {
-	r.stopAll()
-	r.work.Wait()
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.stopAll()
 	for _, a := range r.attempts {
+		a.stopTimer()
+	}
+	r.mu.Unlock()
+	r.work.Wait()
+}
+
+func (a *attempt) stopTimer() {
+	if a.timer != nil {
 		a.timer.Stop()
 	}
 }

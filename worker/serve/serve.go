@@ -23,7 +23,7 @@ type Options struct {
 	Probe     func(context.Context) hwprobe.Report
 	Slots     int           // generations per model at once
 	Memory    uint64        // overrides the total of the pool that models load into, bytes; 0: as probed
-	Heartbeat time.Duration // between reports when nothing changes
+	Heartbeat time.Duration // between reports when nothing changes; 0 is 3 s
 	Keep      time.Duration // how long a result waits to be fetched; 0 is 10 minutes
 	Orphan    time.Duration // how long a call runs on with nobody listening; 0 is 5 minutes
 	Log       *slog.Logger
@@ -36,18 +36,21 @@ type Server struct {
 	monitor *monitor
 	calls   *registry
 	bodies  *bodyCache
-	models  *models
+	moving  chan struct{} // holds one while a model is moved; capacity one
 }
 
 // New returns a Server that has looked at its machine once.
 func New(ctx context.Context, o Options) *Server {
+	if o.Heartbeat <= 0 {
+		o.Heartbeat = 3 * time.Second
+	}
 	if o.Keep == 0 {
 		o.Keep = 10 * time.Minute
 	}
 	if o.Orphan == 0 {
 		o.Orphan = 5 * time.Minute
 	}
-	s := &Server{o: o, bodies: newBodyCache(bodyCacheBytes), models: &models{client: o.Ollama}}
+	s := &Server{o: o, bodies: newBodyCache(bodyCacheBytes), moving: make(chan struct{}, 1)}
 	s.calls = newRegistry(o.Keep, o.Orphan)
 	s.monitor = newMonitor(ctx, o, s.calls)
 	return s
@@ -73,6 +76,16 @@ func (s *Server) Describe(_ context.Context, r *workerv1.DescribeRequest) (*work
 func (s *Server) Report() *workerv1.NodeReport {
 	report, _ := s.monitor.latest()
 	return report
+}
+
+// holds says whether the newest report shows the model in memory.
+func (s *Server) holds(model string) bool {
+	for _, l := range s.Report().GetLoaded() {
+		if ollama.Name(l.GetName()) == ollama.Name(model) {
+			return true
+		}
+	}
+	return false
 }
 
 // Watch implements the service.

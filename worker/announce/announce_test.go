@@ -1,0 +1,138 @@
+package announce
+
+import (
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/loopkeeper/loopkeeper/proto/discovery"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func options() Options {
+	return Options{NodeID: "den", Fleet: "home", Version: "0.1.0", Port: 7701, Log: slog.New(slog.DiscardHandler)}
+}
+
+func TestRecordThatNobodyCouldSeeIsRefused(t *testing.T) {
+	for name, change := range map[string]func(*Options){
+		"node id": func(o *Options) { o.NodeID = "Living Room" },
+		"fleet":   func(o *Options) { o.Fleet = "" },
+		"version": func(o *Options) { o.Version = strings.Repeat("1", 300) },
+		"port":    func(o *Options) { o.Port = 0 },
+	} {
+		o := options()
+		o.Interfaces = []string{"none-such"}
+		change(&o)
+		if a, err := Start(o); err == nil {
+			a.Stop()
+			t.Errorf("%s: it was accepted", name)
+		}
+	}
+}
+
+func TestOnlyAddressesThatAnswerAreAnnounced(t *testing.T) {
+	i := discovery.Interface{IPs: []net.IP{net.ParseIP("192.168.1.5"), net.ParseIP("10.0.0.5"), net.ParseIP("fd00::5")}}
+	for listens, want := range map[string]string{
+		"":            "192.168.1.5 10.0.0.5 fd00::5",
+		"::":          "192.168.1.5 10.0.0.5 fd00::5",
+		"0.0.0.0":     "192.168.1.5 10.0.0.5",
+		"10.0.0.5":    "10.0.0.5",
+		"127.0.0.1":   "",
+		"fd00::5":     "fd00::5",
+		"192.168.9.9": "",
+	} {
+		a := Announcer{o: Options{IP: net.ParseIP(listens)}}
+		var got []string
+		for _, ip := range a.addresses(i) {
+			got = append(got, ip.String())
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("a listener on %q: %q, want %q", listens, got, want)
+		}
+	}
+}
+
+// lo is the loopback interface with these addresses.
+func lo(t *testing.T, ips ...string) discovery.Interface {
+	t.Helper()
+	use, _, err := discovery.Usable([]string{"lo", "lo0"})
+	if err != nil || len(use) != 1 {
+		t.Skipf("this machine has no loopback interface named lo or lo0: %v %v", use, err)
+	}
+	i := use[0]
+	i.IPs = nil
+	for _, ip := range ips {
+		i.IPs = append(i.IPs, net.ParseIP(ip))
+	}
+	return i
+}
+
+func TestResponderFollowsItsInterface(t *testing.T) {
+	first, other := lo(t, "127.0.0.1"), lo(t, "127.0.0.1", "127.0.0.2")
+	replugged := first
+	replugged.Index += 1000
+	var now []discovery.Interface
+	o := options()
+	o.usable = func() ([]discovery.Interface, error) { return now, nil }
+	a := &Announcer{o: o, byName: map[string]responder{}}
+	started := 0
+	var have responder
+	look := func(use ...discovery.Interface) {
+		now = use
+		a.update()
+		if r := a.byName[first.Name]; r.server != have.server {
+			started++
+			have = r
+		}
+	}
+	look(first)
+	if have.server == nil {
+		t.Skip("loopback takes no multicast listener here")
+	}
+	look(first)
+	if started != 1 {
+		t.Error("nothing changed, and it was restarted")
+	}
+	look(other)
+	if started != 2 || !strings.Contains(have.says, "127.0.0.2") {
+		t.Errorf("another address: %d starts, it says %q", started, have.says)
+	}
+	look(first)
+	look(replugged)
+	if started != 4 && started != 3 { // a listener on an index that is not there may be refused
+		t.Errorf("an adapter that was plugged in again: %d starts", started)
+	}
+	look()
+	if len(a.byName) != 0 {
+		t.Errorf("the interface is gone, the responder is not: %v", a.byName)
+	}
+}
+
+func TestInterfaceThatComesLaterIsUsed(t *testing.T) {
+	i := lo(t, "127.0.0.1")
+	synctest.Test(t, func(t *testing.T) {
+		looks := 0
+		o := options()
+		o.usable = func() ([]discovery.Interface, error) {
+			looks++
+			i.IPs = nil // nothing is opened: fake time and real sockets do not mix
+			return []discovery.Interface{i}, nil
+		}
+		a, err := Start(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(95 * time.Second)
+		a.Stop()
+		a.Stop()
+		if looks != 4 {
+			t.Errorf("%d looks in 95 s, want one at once and one per 30 s", looks)
+		}
+	})
+}
