@@ -116,35 +116,11 @@ const meetTime = 20 * time.Second
 
 // meet waits until both workers are known, and shows them.
 func (d *demo) meet(ctx context.Context, c *client) error {
-	ctx, cancel := context.WithTimeout(ctx, meetTime)
-	defer cancel()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		r, err := c.ListNodes(ctx, &coordinatorv1.ListNodesRequest{})
-		if err == nil && nodesUp(r) == len(d.world.workers) {
-			if !d.json() {
-				err = d.printText("\n" + ui.Nodes(d.style(d.stdout), r, c.info.GetDiscovery(), time.Now()))
-			}
-			return err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return apierr.New(apierr.Unavailable, "the coordinator did not get to know both workers within %s", meetTime).
-				WithNext("loopkeeper demo --log-level info says why")
-		}
+	r, err := waitForNodes(ctx, c, len(d.world.workers), meetTime)
+	if err != nil || d.json() {
+		return err
 	}
-}
-
-func nodesUp(r *coordinatorv1.ListNodesResponse) int {
-	n := 0
-	for _, node := range r.GetNodes() {
-		if node.GetState() == "up" {
-			n++
-		}
-	}
-	return n
+	return d.printText("\n" + ui.Nodes(d.style(d.stdout), r, c.info.GetDiscovery(), time.Now()))
 }
 
 // batch runs the built-in workflow map over files.

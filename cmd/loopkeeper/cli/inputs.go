@@ -95,7 +95,7 @@ func glob(pattern string) ([]string, error) {
 	var files []string
 	for _, p := range found {
 		info, err := os.Stat(p)
-		if err != nil || info.IsDir() {
+		if err != nil || info.IsDir() || hidden(p) && !hidden(pattern) {
 			continue
 		}
 		if err := textFile(p); err != nil {
@@ -109,6 +109,9 @@ func glob(pattern string) ([]string, error) {
 	sort.Strings(files)
 	return files, nil
 }
+
+// hidden says whether a name starts with a dot; a shell's * does not match those either.
+func hidden(path string) bool { return strings.HasPrefix(filepath.Base(path), ".") }
 
 func deepGlob(pattern string) ([]string, error) {
 	base := pattern[:strings.LastIndex(pattern[:strings.IndexAny(pattern, "*?[")], "/")+1]
@@ -134,14 +137,14 @@ func deepGlob(pattern string) ([]string, error) {
 func folder(dir string, left *leftOut) ([]string, error) {
 	var out []string
 	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
-		hidden := strings.HasPrefix(d.Name(), ".") && p != dir
+		leave := hidden(p) && p != dir
 		switch {
 		case err != nil:
 			return err
-		case hidden && d.IsDir():
+		case leave && d.IsDir():
 			left.hidden++
 			return fs.SkipDir
-		case hidden:
+		case leave:
 			left.hidden++
 		case !d.Type().IsRegular():
 		case textFile(p) != nil:

@@ -3,9 +3,12 @@ package cli
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/loopkeeper/loopkeeper/proto/apierr"
 )
 
 type mapOptions struct {
@@ -86,6 +89,9 @@ func (a *app) mapFiles(ctx context.Context, o mapOptions, args []string) error {
 	return a.mapItems(ctx, c, o, base, items)
 }
 
+// placeholder is what a worker would replace; a body's own braces are never expanded.
+var placeholder = regexp.MustCompile(`\{\{([^{}]*)\}\}`)
+
 // complete reads the prompt and refuses what makes no sense.
 func (o *mapOptions) complete() error {
 	if o.promptFile != "" && o.prompt == "" {
@@ -106,6 +112,12 @@ func (o *mapOptions) complete() error {
 		return usagef("--criteria and --judge belong together")
 	case o.attempts < 0 || o.maxTokens < 0 || o.first < 0:
 		return usagef("--attempts, --max-tokens and --first must not be negative")
+	}
+	for _, p := range placeholder.FindAllStringSubmatch(o.prompt, -1) {
+		if strings.TrimSpace(p[1]) != "item" {
+			return apierr.New(apierr.InvalidArgument, "the prompt has the placeholder %s; only {{item}} is known", p[0]).
+				WithNext("write {{item}} where the item's text belongs")
+		}
 	}
 	if !strings.Contains(o.prompt, "{{item}}") {
 		o.prompt = strings.TrimRight(o.prompt, "\n") + "\n\n{{item}}"

@@ -15,6 +15,7 @@ import (
 
 	"github.com/loopkeeper/loopkeeper/cmd/loopkeeper/ui"
 	"github.com/loopkeeper/loopkeeper/configs"
+	"github.com/loopkeeper/loopkeeper/proto/apierr"
 )
 
 // app is what the commands share: where to read and write, and the settings.
@@ -41,7 +42,12 @@ func Main(args []string, stdin, stdout, stderr *os.File) int {
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	var quiet exitWith
-	if err != nil && !errors.As(err, &quiet) {
+	switch {
+	case err == nil || errors.As(err, &quiet):
+	case ctx.Err() != nil && (errors.Is(err, context.Canceled) || codeOf(err) == apierr.Cancelled):
+		a.note("interrupted")
+		err = exitWith(exitInterrupted)
+	default:
 		a.report(err)
 	}
 	return exitCode(err)

@@ -1,0 +1,229 @@
+package cli_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"github.com/loopkeeper/loopkeeper/cmd/loopkeeper/cli"
+	"github.com/loopkeeper/loopkeeper/worker/ollama/ollamatest"
+)
+
+// The test binary is loopkeeper, and the stand-in that the demo looks for beside it.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"loopkeeper": func() { os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"fakeollama": fakeollama,
+	})
+}
+
+// TestStories runs testdata/script: one file per story that a user could tell.
+func TestStories(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("LOOPKEEPER_DATA_DIR", filepath.Join(e.WorkDir, "data"))
+			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, "config"))
+			e.Setenv("LOOPKEEPER_MDNS", "false")
+			e.Setenv("OLLAMA_HOST", "127.0.0.1:1") // nobody listens there
+			e.Setenv("LANG", "C")
+			e.Values[daemons{}] = map[string]*daemon{}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"ollama": startOllama, "start": startDaemon, "halt": stopDaemon, "exits": exits, "occupy": occupy, "newer": newer, "interrupt": interrupt,
+		},
+	})
+}
+
+// startOllama is `ollama NAME [CONFIG]`: it starts a stand-in in this process and puts its URL into the variable NAME.
+func startOllama(ts *testscript.TestScript, neg bool, args []string) {
+	var c ollamatest.Config
+	if len(args) == 2 {
+		var err error
+		c, err = ollamatest.ParseConfig(args[1], []byte(ts.ReadFile(args[1])))
+		ts.Check(err)
+	}
+	fake, err := ollamatest.Open(c)
+	ts.Check(err)
+	server := httptest.NewServer(fake)
+	ts.Defer(func() {
+		server.CloseClientConnections()
+		server.Close()
+		fake.Close()
+	})
+	ts.Setenv(args[0], server.URL)
+}
+
+type daemons struct{}
+
+type daemon struct {
+	cmd    *exec.Cmd
+	stderr bytes.Buffer
+}
+
+// startDaemon is `start NAME ARG...`: it starts `loopkeeper ARG... -o jsonl`, waits until it says that it is ready, and puts
+// its address into the variable NAME.
+func startDaemon(ts *testscript.TestScript, neg bool, args []string) {
+	program, err := exec.LookPath("loopkeeper")
+	ts.Check(err)
+	d := &daemon{cmd: exec.Command(program, append(args[1:], "-o", "jsonl")...)}
+	d.cmd.Dir, d.cmd.Env, d.cmd.Stderr = ts.MkAbs("."), environment(ts), &d.stderr
+	out, err := d.cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(d.cmd.Start())
+	all := ts.Value(daemons{}).(map[string]*daemon)
+	all[args[0]] = d
+	ts.Defer(func() {
+		if d.cmd.ProcessState == nil {
+			_ = d.cmd.Process.Kill()
+			_ = d.cmd.Wait()
+		}
+		ts.Logf("%s stderr: %s", args[0], d.stderr.String())
+	})
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	if err != nil {
+		_ = d.cmd.Wait()
+		ts.Fatalf("%s did not start: %v\n%s", args[0], err, d.stderr.String())
+	}
+	var ready struct{ Address string }
+	ts.Check(json.Unmarshal(line, &ready))
+	ts.Setenv(args[0], ready.Address)
+}
+
+// environment is the script's, as a process gets it.
+func environment(ts *testscript.TestScript) []string {
+	var env []string
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "LANG", "LOOPKEEPER_DATA_DIR", "LOOPKEEPER_MDNS", "XDG_CONFIG_HOME", "OLLAMA_HOST"} {
+		env = append(env, name+"="+ts.Getenv(name))
+	}
+	return env
+}
+
+// stopDaemon is `halt NAME`, or `halt -kill NAME`. A daemon that is asked to stop must do so without an error.
+func stopDaemon(ts *testscript.TestScript, neg bool, args []string) {
+	kill := args[0] == "-kill"
+	d := ts.Value(daemons{}).(map[string]*daemon)[args[len(args)-1]]
+	if kill {
+		ts.Check(d.cmd.Process.Kill())
+		_ = d.cmd.Wait()
+		return
+	}
+	ts.Check(d.cmd.Process.Signal(syscall.SIGTERM))
+	if err := d.cmd.Wait(); err != nil {
+		ts.Fatalf("it did not stop cleanly: %v\n%s", err, d.stderr.String())
+	}
+}
+
+// exits is `exits CODE PROGRAM ARG...`.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// occupy is `occupy NAME`: it listens on a free port and puts the address into the variable NAME.
+func occupy(ts *testscript.TestScript, neg bool, args []string) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Defer(func() { l.Close() })
+	ts.Setenv(args[0], l.Addr().String())
+}
+
+// newer is `newer FILE`: it makes a ledger one that a later loopkeeper wrote.
+func newer(ts *testscript.TestScript, neg bool, args []string) {
+	db, err := sql.Open("sqlite", ts.MkAbs(args[0]))
+	ts.Check(err)
+	defer db.Close()
+	_, err = db.Exec("PRAGMA user_version = 1000")
+	ts.Check(err)
+}
+
+// interrupt is `interrupt WORD PROGRAM ARG...`: it runs the program, sends it Ctrl-C once what it says holds WORD, and wants
+// exit code 130. What it said is then in the file `interrupted`.
+func interrupt(ts *testscript.TestScript, neg bool, args []string) {
+	program, err := exec.LookPath(args[1])
+	ts.Check(err)
+	r, w, err := os.Pipe()
+	ts.Check(err)
+	cmd := exec.Command(program, args[2:]...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = ts.MkAbs("."), environment(ts), w, w
+	ts.Check(cmd.Start())
+	ts.Check(w.Close())
+	var text strings.Builder
+	sent := false
+	for lines := bufio.NewScanner(r); lines.Scan(); {
+		text.WriteString(lines.Text() + "\n")
+		if !sent && strings.Contains(lines.Text(), args[0]) {
+			sent = true
+			ts.Check(cmd.Process.Signal(os.Interrupt))
+		}
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 130 {
+		ts.Fatalf("exit code %d, want 130:\n%s", code, text.String())
+	}
+	ts.Check(os.WriteFile(ts.MkAbs("interrupted"), []byte(text.String()), 0o600))
+}
+
+// fakeollama is the part of cmd/fakeollama that the demo uses; that command has tests of its own.
+func fakeollama() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var c ollamatest.Config
+	var models string
+	listen := flag.String("listen", "", "")
+	flag.StringVar(&c.Name, "name", "", "")
+	flag.StringVar(&models, "models", "", "")
+	flag.TextVar(&c.Memory, "memory", ollamatest.Bytes(0), "")
+	flag.TextVar(&c.LoadSpeed, "load-speed", ollamatest.Bytes(0), "")
+	flag.Float64Var(&c.PromptRate, "prompt-rate", 0, "")
+	flag.Float64Var(&c.DecodeRate, "decode-rate", 0, "")
+	flag.IntVar(&c.Slots, "slots", 0, "")
+	flag.Parse()
+	c.Models = []ollamatest.Model{{Name: models, Preset: models}}
+	c.PromptRate, c.DecodeRate = 0, 10*c.DecodeRate // a test need not be watched
+	fake, err := ollamatest.Open(c)
+	if err != nil {
+		panic(err)
+	}
+	l, err := net.Listen("tcp", *listen)
+	if err != nil {
+		panic(err)
+	}
+	server := httptest.NewUnstartedServer(fake)
+	server.Listener.Close()
+	server.Listener = l
+	server.Start()
+	fmt.Println(l.Addr())
+	<-ctx.Done()
+}
