@@ -6,6 +6,7 @@ import (
 	"io"
 	"log"
 	"net"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -27,7 +28,7 @@ type Found struct {
 
 // discover asks at once, a few more times quickly while the house starts up, then at the interval.
 func (f *Fleet) discover() {
-	for wait := time.Second; f.ctx.Err() == nil; wait = min(2*wait, f.o.Interval) {
+	for wait := min(time.Second, f.o.Interval); f.ctx.Err() == nil; wait = min(2*wait, f.o.Interval) {
 		found, err := f.o.Find(f.ctx)
 		if err != nil && f.ctx.Err() == nil {
 			f.o.Log.Info("discovery failed", "error", err)
@@ -37,12 +38,34 @@ func (f *Fleet) discover() {
 				continue
 			}
 			for _, a := range r.Addrs {
-				f.want(a, "mdns", false)
+				f.want(a, byMDNS, "")
 			}
 		}
+		f.remark(found)
 		pause(f.ctx, wait)
 	}
 }
+
+// remark keeps what a round found for people, and forgets the reasons of addresses that nobody announces or tries any more.
+func (f *Fleet) remark(found Found) {
+	announced := map[string]bool{}
+	for _, r := range found.Records {
+		for _, a := range r.Addrs {
+			announced[a] = true
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.found = found
+	for a := range f.reasons {
+		if _, tried := f.links[a]; !tried && !announced[a] {
+			delete(f.reasons, a)
+		}
+	}
+}
+
+// otherService is why something that is no loopkeeper at all is rejected: homes are full of it.
+const otherService = "is another service"
 
 // MDNS finds workers by multicast DNS. The zero value asks every usable interface.
 type MDNS struct {
@@ -112,6 +135,7 @@ func query(ctx context.Context, i net.Interface) ([]*mdns.ServiceEntry, error) {
 // sort files one answer: ours, or rejected and why. The library reports whatever answered, a printer too.
 func (m MDNS) sort(e *mdns.ServiceEntry, byID map[string]*discovery.Record, rejected map[string]string) {
 	if !strings.HasSuffix(e.Name, "."+discovery.Service+"."+discovery.Domain+".") {
+		rejected[e.Name] = otherService
 		return
 	}
 	r, ok := discovery.ParseTXT(e.InfoFields)
@@ -126,7 +150,14 @@ func (m MDNS) sort(e *mdns.ServiceEntry, byID map[string]*discovery.Record, reje
 	if len(r.Addrs) == 0 && e.AddrV4 != nil {
 		r.Addrs = []string{net.JoinHostPort(e.AddrV4.String(), strconv.Itoa(e.Port))}
 	}
-	if have := byID[r.NodeID]; have == nil || len(have.Addrs) < len(r.Addrs) {
+	have := byID[r.NodeID]
+	if have == nil {
 		byID[r.NodeID] = &r
+		return
+	}
+	for _, a := range r.Addrs { // each interface's responder says its own addresses
+		if !slices.Contains(have.Addrs, a) {
+			have.Addrs = append(have.Addrs, a)
+		}
 	}
 }

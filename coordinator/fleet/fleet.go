@@ -31,9 +31,9 @@ type Options struct {
 	Static    []string                                    // worker addresses to connect to, host:port
 	Local     string                                      // address of the worker in this process; "" when there is none
 	Find      func(ctx context.Context) (Found, error)    // one round of discovery, such as MDNS.Find; nil: off
-	Interval  time.Duration                               // between rounds of discovery
+	Interval  time.Duration                               // between rounds of discovery; 0 is 30 s
 	Dial      func(addr string) (*grpc.ClientConn, error) // with the credentials to use
-	LostAfter time.Duration                               // silence after which a node is lost
+	LostAfter time.Duration                               // silence after which a node is lost; 0 is 15 s
 	Memory    Memory
 	Lost      func(nodeID string) // called once when a node is lost; may be nil
 	Log       *slog.Logger
@@ -51,10 +51,17 @@ type Fleet struct {
 	nodes   map[string]*node  // by node id
 	links   map[string]string // address → how it was found; one goroutine each
 	reasons map[string]string // address → why it is not a node
+	found   Found             // by the last round of discovery
 }
 
 // New returns a Fleet that remembers the nodes in o.Memory.
 func New(ctx context.Context, o Options) (*Fleet, error) {
+	if o.Interval <= 0 {
+		o.Interval = 30 * time.Second
+	}
+	if o.LostAfter <= 0 {
+		o.LostAfter = 15 * time.Second
+	}
 	f := &Fleet{o: o, changed: make(chan struct{}, 1), nodes: map[string]*node{}, links: map[string]string{}, reasons: map[string]string{}}
 	if err := f.remember(ctx); err != nil {
 		return nil, fmt.Errorf("read the known nodes: %w", err)
@@ -66,21 +73,21 @@ func New(ctx context.Context, o Options) (*Fleet, error) {
 // Start connects to every address known and begins discovery. It returns at once.
 func (f *Fleet) Start() {
 	f.mu.Lock()
-	var known []string
+	known := map[string]string{} // address → node id
 	for _, n := range f.nodes {
 		if n.address != "" {
-			known = append(known, n.address)
+			known[n.address] = n.id
 		}
 	}
 	f.mu.Unlock()
 	if f.o.Local != "" {
-		f.want(f.o.Local, "local", true)
+		f.want(f.o.Local, byLocal, known[f.o.Local])
 	}
 	for _, a := range f.o.Static {
-		f.want(a, "static", true)
+		f.want(a, byStatic, known[a])
 	}
-	for _, a := range known {
-		f.want(a, "known", true)
+	for a, id := range known {
+		f.want(a, byMemory, id)
 	}
 	if f.o.Find != nil {
 		f.work.Go(f.discover)
@@ -89,13 +96,15 @@ func (f *Fleet) Start() {
 
 // Stop ends all connections and returns when they are gone. It may be called more than once.
 func (f *Fleet) Stop() {
-	f.cancel()
-	f.work.Wait()
 	f.mu.Lock()
-	defer f.mu.Unlock()
+	f.cancel()
 	for _, n := range f.nodes {
-		n.silence.Stop()
+		if n.silence != nil {
+			n.silence.Stop()
+		}
 	}
+	f.mu.Unlock()
+	f.work.Wait()
 }
 
 // Changed receives a value after something changed that placement may depend on.
@@ -159,6 +168,11 @@ func (f *Fleet) View() (nodes []View, candidates []string) {
 	})
 	for addr, why := range f.reasons {
 		candidates = append(candidates, addr+": "+why)
+	}
+	for name, why := range f.found.Rejected {
+		if why != otherService {
+			candidates = append(candidates, name+": "+why)
+		}
 	}
 	sort.Strings(candidates)
 	return nodes, candidates

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
+	"github.com/loopkeeper/loopkeeper/proto/discovery"
 	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
 )
 
@@ -14,15 +15,24 @@ const (
 	describeTimeout = 5 * time.Second
 	firstRetry      = 250 * time.Millisecond
 	lastRetry       = 5 * time.Second
-	// candidateTries is how often an announced address is tried before it is dropped until it is announced again.
+	// candidateTries is how often an address that nobody answered at is tried before it is dropped until it is announced
+	// again.
 	candidateTries = 5
+)
+
+// How an address came to be known. Those that a person or this process named are tried for ever.
+const (
+	byLocal  = "local"
+	byStatic = "static"
+	byMDNS   = "mdns"
+	byMemory = "known" // of an earlier life
 )
 
 // errTaken says that another link holds the node that answered.
 var errTaken = errors.New("reached by another address already")
 
-// want makes sure that a link to addr runs. A lasting link tries for ever, another gives up when the address is no node.
-func (f *Fleet) want(addr, foundBy string, lasting bool) {
+// want makes sure that a link to addr runs. id is the node that was there before, "" when none is known.
+func (f *Fleet) want(addr, foundBy, id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if _, runs := f.links[addr]; runs || f.ctx.Err() != nil {
@@ -30,23 +40,31 @@ func (f *Fleet) want(addr, foundBy string, lasting bool) {
 	}
 	f.links[addr] = foundBy
 	f.work.Go(func() {
-		f.link(addr, foundBy, lasting)
+		f.link(addr, foundBy, id)
 		f.mu.Lock()
 		delete(f.links, addr)
 		f.mu.Unlock()
 	})
 }
 
-// link keeps a connection to one address.
-func (f *Fleet) link(addr, foundBy string, lasting bool) {
+// link keeps a connection to one address for as long as it makes sense.
+func (f *Fleet) link(addr, foundBy, id string) {
+	fixed := foundBy == byLocal || foundBy == byStatic
 	wait := firstRetry
-	for tries := 0; f.ctx.Err() == nil; {
+	for tries := 1; ; tries++ {
 		served, err := f.serve(addr, foundBy)
 		f.because(addr, err)
-		if served {
-			wait, tries, lasting = firstRetry, 0, true
+		if served != "" {
+			id, wait, tries = served, firstRetry, 0
 		}
-		if tries++; !lasting && tries >= candidateTries {
+		switch {
+		case f.ctx.Err() != nil:
+			return
+		case fixed:
+		case errors.Is(err, errTaken), f.moved(id, addr):
+			f.because(addr, nil)
+			return
+		case id == "" && tries >= candidateTries:
 			return
 		}
 		if errors.Is(err, errTaken) {
@@ -55,6 +73,14 @@ func (f *Fleet) link(addr, foundBy string, lasting bool) {
 		pause(f.ctx, wait/2+rand.N(wait/2+1))
 		wait = min(2*wait, lastRetry)
 	}
+}
+
+// moved says whether the node that was at addr is held at another address by now.
+func (f *Fleet) moved(id, addr string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := f.nodes[id]
+	return n != nil && n.client != nil && n.address != addr
 }
 
 func pause(ctx context.Context, d time.Duration) {
@@ -85,49 +111,57 @@ func (f *Fleet) because(addr string, err error) {
 	f.reasons[addr] = why
 }
 
-// serve connects, asks who is there, and follows its reports until the connection ends. served says that a node was held.
-func (f *Fleet) serve(addr, foundBy string) (served bool, err error) {
+// serve connects, asks who is there, and follows its reports until the connection ends. It returns the node's id when
+// that reported at least once.
+func (f *Fleet) serve(addr, foundBy string) (id string, err error) {
 	conn, err := f.o.Dial(addr)
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	defer conn.Close()
 	client := workerv1.NewWorkerServiceClient(conn)
 	d, err := f.describe(client)
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	ctx, cancel := context.WithCancel(f.ctx)
 	defer cancel()
 	if !f.adopt(d, addr, foundBy, client, cancel) {
-		return false, errTaken
+		return "", errTaken
 	}
 	defer f.release(d.GetNodeId(), client)
 	f.because(addr, nil)
 	f.store(d.GetNodeId())
 	stream, err := client.Watch(ctx, &workerv1.WatchRequest{})
 	if err != nil {
-		return true, err
+		return "", err
 	}
 	for {
 		msg, err := stream.Recv()
-		if err != nil {
-			return true, nil // the node's own state tells about this
+		if err != nil && id != "" {
+			return id, nil // the node's own state tells about this
 		}
-		f.take(d.GetNodeId(), msg.GetReport())
+		if err != nil {
+			return "", err
+		}
+		id = d.GetNodeId()
+		f.take(id, msg.GetReport())
 	}
 }
 
+// describe asks who is there and refuses who is not ours.
 func (f *Fleet) describe(client workerv1.WorkerServiceClient) (*workerv1.DescribeResponse, error) {
 	ctx, cancel := context.WithTimeout(f.ctx, describeTimeout)
 	defer cancel()
 	d, err := client.Describe(ctx, &workerv1.DescribeRequest{CoordinatorVersion: f.o.Version, Fleet: f.o.Fleet})
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if d.GetFleet() != f.o.Fleet {
+	case d.GetFleet() != f.o.Fleet:
 		return nil, apierr.New(apierr.Conflict, "%s belongs to fleet %q, this is %q", d.GetName(), d.GetFleet(), f.o.Fleet).
 			WithNext("set the same `fleet` on both machines")
+	case !discovery.ValidLabel(d.GetNodeId()):
+		return nil, apierr.New(apierr.InvalidArgument, "%s says its node id is %q, which is none", d.GetName(), d.GetNodeId())
 	}
 	return d, compatible(f.o.Version, d.GetVersion(), d.GetName())
 }
@@ -139,32 +173,41 @@ func (f *Fleet) adopt(d *workerv1.DescribeResponse, addr, foundBy string, client
 	n := f.nodes[d.GetNodeId()]
 	if n == nil {
 		n = &node{id: d.GetNodeId()}
-		n.silence = time.AfterFunc(f.o.LostAfter, func() { f.silent(n.id) })
 		f.nodes[n.id] = n
 	} else if n.client != nil {
 		return false
 	}
-	if n.foundBy == "" || foundBy != "known" {
+	if n.foundBy == "" || foundBy != byMemory {
 		n.foundBy = foundBy
 	}
-	if n.lost {
-		n.silence = time.AfterFunc(f.o.LostAfter, func() { f.silent(n.id) })
-	}
 	n.name, n.address, n.version, n.simulated = d.GetName(), addr, d.GetVersion(), d.GetSimulated()
-	n.client, n.drop, n.lost, n.lastSeen = client, drop, false, time.Now()
-	n.report = d.GetReport()
+	n.client, n.drop, n.report = client, drop, d.GetReport()
+	f.heard(n)
 	f.o.Log.Info("node up", "node", n.id, "name", n.name, "address", addr, "found_by", n.foundBy)
 	f.notify()
 	return true
 }
 
+// heard notes a sign of life; mu is held.
+func (f *Fleet) heard(n *node) {
+	n.lost, n.lastSeen = false, time.Now()
+	switch {
+	case f.ctx.Err() != nil: // no timer outlives Stop
+	case n.silence == nil:
+		n.silence = time.AfterFunc(f.o.LostAfter, func() { f.silent(n.id) })
+	default:
+		n.silence.Reset(f.o.LostAfter)
+	}
+}
+
 // release lets go of a node whose connection ended; it is lost only when it stays silent.
 func (f *Fleet) release(id string, client workerv1.WorkerServiceClient) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	if n := f.nodes[id]; n.client == client {
 		n.client, n.drop = nil, nil
 	}
+	f.mu.Unlock()
+	f.store(id)
 	f.notify()
 }
 
@@ -172,9 +215,9 @@ func (f *Fleet) release(id string, client workerv1.WorkerServiceClient) {
 func (f *Fleet) take(id string, r *workerv1.NodeReport) {
 	f.mu.Lock()
 	n := f.nodes[id]
-	n.silence.Reset(f.o.LostAfter)
-	news := len(n.report.GetModels()) != len(r.GetModels())
-	n.report, n.lastSeen, n.lost, n.simulated = r, time.Now(), false, r.GetSimulated()
+	news := worthStoring(n.report, r)
+	n.report, n.simulated = r, r.GetSimulated()
+	f.heard(n)
 	f.mu.Unlock()
 	if news {
 		f.store(id)
@@ -186,10 +229,12 @@ func (f *Fleet) take(id string, r *workerv1.NodeReport) {
 func (f *Fleet) silent(id string) {
 	f.mu.Lock()
 	n := f.nodes[id]
-	if n.lost || f.ctx.Err() != nil {
+	if n.lost || f.ctx.Err() != nil || time.Since(n.lastSeen) < f.o.LostAfter { // a report came while the timer fired
 		f.mu.Unlock()
 		return
 	}
+	f.work.Add(1) // Stop waits for this, too
+	defer f.work.Done()
 	n.lost = true
 	if n.drop != nil {
 		n.drop() // the stream hangs: dial again

@@ -3,9 +3,11 @@ package fleet
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
 	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
@@ -21,7 +23,7 @@ type node struct {
 
 	client  workerv1.WorkerServiceClient // nil while not connected
 	drop    context.CancelFunc           // ends the link's stream
-	silence *time.Timer                  // fires when the node has been silent for too long
+	silence *time.Timer                  // fires when the node has been silent for too long; nil before it was heard
 	lost    bool
 }
 
@@ -111,16 +113,18 @@ func (f *Fleet) remember(ctx context.Context) error {
 	}
 	for key, raw := range rows {
 		var s stored
-		if err := json.Unmarshal(raw, &s); err != nil {
-			return err
-		}
 		report := &workerv1.NodeReport{}
-		if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(s.Report, report); err != nil {
-			return err
+		err := json.Unmarshal(raw, &s)
+		if err == nil {
+			err = (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(s.Report, report)
+		}
+		if err != nil { // not fatal: the node is found again by asking
+			f.o.Log.Warn("a stored node cannot be read", "key", key, "error", err)
+			continue
 		}
 		id := key[len(metaPrefix):]
 		f.nodes[id] = &node{id: id, name: s.Name, address: s.Address, version: s.Version, foundBy: s.FoundBy, simulated: s.Simulated,
-			lastSeen: s.LastSeen, report: report, lost: true, silence: stoppedTimer()}
+			lastSeen: s.LastSeen, report: report, lost: true}
 	}
 	return nil
 }
@@ -145,8 +149,11 @@ func (f *Fleet) store(id string) {
 	}
 }
 
-func stoppedTimer() *time.Timer {
-	t := time.NewTimer(time.Hour)
-	t.Stop()
-	return t
+// worthStoring says whether a report tells something lasting that the one before did not. Free memory changes all the time.
+func worthStoring(before, now *workerv1.NodeReport) bool {
+	samePool := func(p, q *workerv1.Pool) bool {
+		return p.GetId() == q.GetId() && p.GetTotalBytes() == q.GetTotalBytes()
+	}
+	sameModel := func(m, n *workerv1.Model) bool { return proto.Equal(m, n) }
+	return !slices.EqualFunc(before.GetPools(), now.GetPools(), samePool) || !slices.EqualFunc(before.GetModels(), now.GetModels(), sameModel)
 }
