@@ -240,7 +240,10 @@ func (a *app) mapRun(ctx context.Context, c *client, o mapOptions, base map[stri
 		return err
 	}
 	r, err := a.follow(ctx, c, id, &collector{c: c, run: id, sink: out})
-	if err := firstError(err, out.flush()); err != nil {
+	if err != nil {
+		return err
+	}
+	if err := out.flush(); err != nil {
 		return err
 	}
 	return a.summarise(r, heldItems(out))

@@ -42,7 +42,10 @@ func (a *app) watch(ctx context.Context, c *client, id, out, outDir string) erro
 		return err
 	}
 	last, err := a.follow(ctx, c, id, &collector{c: c, run: id, sink: results})
-	if err := firstError(err, results.flush(), results.close()); err != nil {
+	if err == nil {
+		err = results.flush()
+	}
+	if err := firstError(err, results.close()); err != nil {
 		return err
 	}
 	return a.summarise(last, heldItems(results))

@@ -88,7 +88,7 @@ func (f Frame) inFlight(r *coordinatorv1.Run, room int) []string {
 		return nil
 	}
 	t := Table{Columns: Columns("NODE", "MODEL", ">TRY", "ITEM", ">TOK/S", ">TOKENS", ">FOR", "")}
-	wide := max(f.Width-60, 16)
+	wide := max(f.Width-54, 16)
 	for _, i := range flights[:min(len(flights), room-1)] {
 		speed := "-"
 		if i.GetTokensPerSecond() > 0 {
