@@ -6,13 +6,14 @@ import (
 	"encoding/json"
 	"io"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
 )
 
-// bodyLimit is the largest text a call may carry, bytes: far beyond any context, and within one gRPC message.
+// bodyLimit is how much text a call may carry in all, bytes: far beyond any context, and within one gRPC message.
 const bodyLimit = 16 << 20
 
 // ref is how a request names a stored body, see docs/requests.md.
@@ -49,18 +50,44 @@ func value(name, text string) *workerv1.Body {
 func (d *Dispatcher) open(ctx context.Context, r ref) (*workerv1.Body, error) {
 	f, a, err := d.o.Store.OpenArtifact(ctx, r.Ref)
 	if err != nil {
-		return nil, apierr.Wrap(err, apierr.NotFound, "open %s", r.Name)
+		return nil, apierr.Wrap(err, apierr.NotFound, "open %s", called(r))
 	}
 	defer f.Close()
 	if a.Size > bodyLimit {
-		return nil, apierr.New(apierr.InvalidArgument, "%s has %d bytes, a call carries at most %d", r.Name, a.Size, bodyLimit).
-			WithNext("split the document")
+		return nil, tooLarge(called(r), a.Size)
 	}
 	text, err := io.ReadAll(f)
 	if err != nil {
-		return nil, apierr.Wrap(err, apierr.LedgerCorrupt, "read %s", r.Name)
+		return nil, apierr.Wrap(err, apierr.LedgerCorrupt, "read %s", called(r))
+	}
+	if !utf8.Valid(text) {
+		return nil, apierr.New(apierr.InvalidArgument, "%s is not text in UTF-8", called(r)).WithNext("give text: models read nothing else")
 	}
 	return value(r.Name, string(text)), nil
+}
+
+// called is how people know a body.
+func called(r ref) string {
+	if r.Name != "" {
+		return r.Name
+	}
+	return "artifact " + r.Ref[:12]
+}
+
+func tooLarge(what string, size int64) error {
+	return apierr.New(apierr.InvalidArgument, "%s has %d bytes, a call carries at most %d", what, size, bodyLimit).WithNext("split the document")
+}
+
+// within refuses bodies that are too large together.
+func within(bodies ...*workerv1.Body) error {
+	sum := int64(0)
+	for _, b := range bodies {
+		sum += int64(b.GetBytes())
+	}
+	if sum > bodyLimit {
+		return tooLarge("the call's text", sum)
+	}
+	return nil
 }
 
 // sentBodies remembers which shared texts a node was sent, so that a batch sends its context once to each. It is only a

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/loopkeeper/loopkeeper/coordinator/engine"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
@@ -27,10 +30,6 @@ type call struct {
 	Criteria    []string          `json:"criteria"`
 	Sources     []json.RawMessage `json:"sources"`
 	Inputs      []json.RawMessage `json:"inputs"`
-	Feedback    []string          `json:"feedback"`
-	Evaluate    *struct {
-		Criteria []string `json:"criteria"`
-	} `json:"evaluate"`
 }
 
 func parseCall(a engine.Attempt) (*call, error) {
@@ -43,72 +42,78 @@ func parseCall(a engine.Attempt) (*call, error) {
 
 // call makes one worker call and waits for its end. An error is about sending; what the model did is in the result.
 func (d *Dispatcher) call(ctx context.Context, client workerv1.WorkerServiceClient, a engine.Attempt, c *call, byValue bool) (engine.Result, error) {
-	shared, err := d.bodies(ctx, c.Context)
+	var raws []json.RawMessage // what many calls share
+	switch a.Kind {
+	case engine.CallGenerate, engine.CallPlan:
+		raws = c.Context
+	case engine.CallEvaluate:
+		raws = c.Sources
+	case engine.CallEmbed:
+		raws = c.Inputs
+	default:
+		return engine.Result{}, apierr.New(apierr.Internal, "no worker call is named %q", a.Kind)
+	}
+	shared, err := d.bodies(ctx, raws)
 	if err != nil {
 		return engine.Result{}, err
-	}
-	if !byValue {
-		d.sent.byHash(a.Node, shared)
 	}
 	item, err := d.body(ctx, a.Body)
 	if err != nil {
 		return engine.Result{}, err
 	}
+	if err := within(append(shared, item)...); err != nil {
+		return engine.Result{}, err
+	}
+	if !byValue && a.Kind != engine.CallEmbed { // nothing embeds the same text twice
+		d.sent.byHash(a.Node, shared)
+	}
+	o, err := d.outcome(ctx, client, a, c, shared, item)
+	if err != nil {
+		return engine.Result{}, broken(err)
+	}
+	return result(o), nil
+}
+
+// outcome asks the worker. Its errors are those of gRPC.
+func (d *Dispatcher) outcome(ctx context.Context, client workerv1.WorkerServiceClient, a engine.Attempt, c *call, shared []*workerv1.Body, item *workerv1.Body) (*workerv1.Outcome, error) {
 	switch a.Kind {
-	case engine.CallGenerate:
-		return d.generate(ctx, client, a, c, shared, item)
 	case engine.CallPlan:
 		r, err := client.Plan(ctx, &workerv1.PlanRequest{Call: header(a), Model: model(a), Sampling: c.sampling(a), System: c.System, Goal: c.Goal,
-			Context: shared, MaxSteps: c.MaxSteps, Models: c.Models, Feedback: append(c.Feedback, a.Feedback...)})
-		return result(r.GetOutcome()), apierr.FromStatus(err)
+			Context: shared, MaxSteps: c.MaxSteps, Models: c.Models, Feedback: a.Feedback})
+		return r.GetOutcome(), err
 	case engine.CallEvaluate:
-		return d.evaluate(ctx, client, a, c, item)
+		r, err := client.Evaluate(ctx, &workerv1.EvaluateRequest{Call: header(a), Model: model(a), Sampling: c.sampling(a), System: c.System,
+			Criteria: c.Criteria, Subject: item, Sources: shared, Goal: c.Goal})
+		return r.GetOutcome(), err
 	case engine.CallEmbed:
-		inputs, err := d.bodies(ctx, c.Inputs)
-		if err != nil {
-			return engine.Result{}, err
-		}
-		r, err := client.Embed(ctx, &workerv1.EmbedRequest{Call: header(a), Model: model(a), Inputs: inputs})
-		return result(r.GetOutcome()), apierr.FromStatus(err)
+		r, err := client.Embed(ctx, &workerv1.EmbedRequest{Call: header(a), Model: model(a), Inputs: shared})
+		return r.GetOutcome(), err
 	default:
-		return engine.Result{}, apierr.New(apierr.Internal, "no worker call is named %q", a.Kind)
+		return d.generate(ctx, client, a, c, shared, item)
 	}
 }
 
 // generate follows the stream: progress is passed on, the outcome ends it.
-func (d *Dispatcher) generate(ctx context.Context, client workerv1.WorkerServiceClient, a engine.Attempt, c *call, shared []*workerv1.Body, item *workerv1.Body) (engine.Result, error) {
+func (d *Dispatcher) generate(ctx context.Context, client workerv1.WorkerServiceClient, a engine.Attempt, c *call, shared []*workerv1.Body, item *workerv1.Body) (*workerv1.Outcome, error) {
+	ctx, cancel := context.WithCancel(ctx) // ends the stream, whose last message is not its end
+	defer cancel()
 	stream, err := client.Generate(ctx, &workerv1.GenerateRequest{Call: header(a), Model: model(a), Sampling: c.sampling(a), System: c.System,
-		Context: shared, Prompt: c.Prompt, Item: item, SchemaJson: c.Schema, Feedback: append(c.Feedback, a.Feedback...)})
+		Context: shared, Prompt: c.Prompt, Item: item, SchemaJson: c.Schema, Feedback: a.Feedback})
 	if err != nil {
-		return engine.Result{}, apierr.FromStatus(err)
+		return nil, err
 	}
 	for {
 		msg, err := stream.Recv()
 		if err != nil {
-			return engine.Result{}, broken(err)
+			return nil, err
 		}
 		if p := msg.GetProgress(); p != nil {
 			d.o.Sink.Progressed(engine.Progress{Key: a.Key, Tokens: p.GetTokens(), TokensPerSecond: p.GetTokensPerSecond(), Phase: p.GetPhase()})
 		}
 		if o := msg.GetOutcome(); o != nil {
-			return result(o), nil
+			return o, nil
 		}
 	}
-}
-
-// evaluate judges: in a step of its own by the step's criteria, in a batch by those of its evaluate part.
-func (d *Dispatcher) evaluate(ctx context.Context, client workerv1.WorkerServiceClient, a engine.Attempt, c *call, subject *workerv1.Body) (engine.Result, error) {
-	criteria, goal := c.Criteria, c.Goal
-	sources, err := d.bodies(ctx, c.Sources)
-	if err != nil {
-		return engine.Result{}, err
-	}
-	if c.Evaluate != nil {
-		criteria, goal = c.Evaluate.Criteria, c.Prompt
-	}
-	r, err := client.Evaluate(ctx, &workerv1.EvaluateRequest{Call: header(a), Model: model(a), Sampling: c.sampling(a), System: c.System,
-		Criteria: criteria, Subject: subject, Sources: sources, Goal: goal})
-	return result(r.GetOutcome()), apierr.FromStatus(err)
 }
 
 func (d *Dispatcher) bodies(ctx context.Context, raws []json.RawMessage) ([]*workerv1.Body, error) {
@@ -143,13 +148,21 @@ func (c *call) sampling(a engine.Attempt) *workerv1.Sampling {
 	return s
 }
 
-// broken is the error of a stream that ended without an outcome: the connection, not the model, so it is joined again.
+// broken says what the end of a call without an outcome means. What gRPC itself reports is mostly the connection, not the
+// model, so the call is joined again; two things stay as they are however often they are tried.
 func broken(err error) error {
 	e := apierr.FromStatus(err)
-	if apierr.CodeOf(e) == apierr.Internal {
-		return apierr.Wrap(e, apierr.Unavailable, "the answer broke off")
+	if len(status.Convert(err).Details()) > 0 { // our worker's own words
+		return e
 	}
-	return e
+	switch status.Code(err) {
+	case codes.ResourceExhausted:
+		return apierr.New(apierr.InvalidArgument, "the call or its answer is larger than a message may be: %v", e).WithNext("split the document")
+	case codes.Unimplemented:
+		return apierr.New(apierr.IncompatibleVersion, "the worker does not know this call").WithNext("install the same release on both machines")
+	default:
+		return apierr.New(apierr.Unavailable, "the connection broke: %v", e)
+	}
 }
 
 // result is the outcome as the engine takes it.

@@ -46,10 +46,21 @@ type Dispatcher struct {
 
 // flight is one attempt under way.
 type flight struct {
-	node      string
-	cancelled context.Context
-	cancel    context.CancelFunc
+	asked context.Context // ends when the attempt is to be cancelled: no call is begun after that
+	ask   context.CancelFunc
+	ctx   context.Context // of the call under way: ends when the worker did not end a cancelled call by itself
+	cut   context.CancelFunc
+	done  chan struct{}
 }
+
+const (
+	// maxBroken is how often in a row a call may break off early before another node is tried.
+	maxBroken = 5
+	// steady is how long a call has to last to count as more than another early break.
+	steady = 10 * time.Second
+	// cancelWait is how long a worker has to end a call that was cancelled there.
+	cancelWait = 10 * time.Second
+)
 
 var _ engine.Dispatcher = (*Dispatcher)(nil)
 
@@ -66,7 +77,9 @@ func New(o Options) *Dispatcher {
 // Stop leaves every call and returns when nothing runs any more. Workers finish what they have begun and keep the
 // results for the next coordinator. It may be called more than once.
 func (d *Dispatcher) Stop() {
+	d.mu.Lock()
 	d.cancel()
+	d.mu.Unlock()
 	d.work.Wait()
 }
 
@@ -77,39 +90,67 @@ func (d *Dispatcher) Send(a engine.Attempt) {
 	if _, runs := d.running[a.Key]; runs || d.ctx.Err() != nil {
 		return
 	}
-	f := &flight{node: a.Node}
-	f.cancelled, f.cancel = context.WithCancel(d.ctx)
+	f := &flight{done: make(chan struct{})}
+	f.asked, f.ask = context.WithCancel(d.ctx)
+	f.ctx, f.cut = context.WithCancel(d.ctx)
 	d.running[a.Key] = f
 	d.work.Go(func() {
 		r := d.attempt(f, a)
 		d.mu.Lock()
 		delete(d.running, a.Key)
 		d.mu.Unlock()
-		f.cancel()
+		f.ask()
+		f.cut()
+		close(f.done)
 		if d.ctx.Err() == nil {
 			d.o.Sink.Finished(r)
 		}
 	})
 }
 
-// Cancel implements engine.Dispatcher.
+// Cancel implements engine.Dispatcher. The worker is told, and what it has until then comes back as its outcome; a worker
+// that cannot be told, or does not end the call, is left alone with it.
 func (d *Dispatcher) Cancel(node, key string) {
 	d.mu.Lock()
-	if f := d.running[key]; f != nil {
-		f.cancel()
-	}
-	d.mu.Unlock()
-	client, ok := d.o.Nodes.Client(node)
-	if !ok || d.ctx.Err() != nil {
+	defer d.mu.Unlock()
+	if d.ctx.Err() != nil {
 		return
 	}
+	f := d.running[key]
+	if f != nil {
+		f.ask()
+	}
 	d.work.Go(func() {
-		ctx, cancel := context.WithTimeout(d.ctx, 10*time.Second)
-		defer cancel()
-		if _, err := client.Cancel(ctx, &workerv1.CancelRequest{Key: key}); err != nil {
-			d.o.Log.Info("cancel did not reach the worker", "node", node, "attempt", key, "error", err)
+		told := d.tell(node, key)
+		if f == nil {
+			return
 		}
+		if told {
+			late := time.NewTimer(cancelWait)
+			defer late.Stop()
+			select {
+			case <-f.done:
+			case <-late.C:
+			case <-d.ctx.Done():
+			}
+		}
+		f.cut()
 	})
+}
+
+// tell cancels an attempt on its worker, and says whether that reached it.
+func (d *Dispatcher) tell(node, key string) bool {
+	client, ok := d.o.Nodes.Client(node)
+	if !ok {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(d.ctx, cancelWait)
+	defer cancel()
+	_, err := client.Cancel(ctx, &workerv1.CancelRequest{Key: key})
+	if err != nil {
+		d.o.Log.Info("cancel did not reach the worker", "node", node, "attempt", key, "error", err)
+	}
+	return err == nil
 }
 
 // attempt makes the call and joins it again for as long as the node is not lost.
@@ -119,10 +160,7 @@ func (d *Dispatcher) attempt(f *flight, a engine.Attempt) engine.Result {
 		return failed(a.Key, "cannot_send", engine.Never, err)
 	}
 	byValue := false
-	for {
-		if f.cancelled.Err() != nil {
-			return failed(a.Key, "cancelled", engine.Never, errors.New("cancelled"))
-		}
+	for breaks := 0; f.asked.Err() == nil; {
 		client, ok := d.o.Nodes.Client(a.Node)
 		if !ok {
 			if d.o.Nodes.State(a.Node) == scheduler.NodeLost {
@@ -131,21 +169,28 @@ func (d *Dispatcher) attempt(f *flight, a engine.Attempt) engine.Result {
 			d.pause(f)
 			continue
 		}
-		r, err := d.call(f.cancelled, client, a, c, byValue)
-		switch {
-		case err == nil:
+		began := time.Now()
+		r, err := d.call(f.ctx, client, a, c, byValue)
+		if err == nil {
 			r.Key = a.Key
 			return r
-		case apierr.CodeOf(err) == apierr.MissingArtifact && !byValue:
+		}
+		if time.Since(began) >= steady {
+			breaks = 0
+		}
+		switch code := apierr.CodeOf(err); {
+		case code == apierr.MissingArtifact && !byValue:
 			byValue = true
 			d.sent.forget(a.Node)
-		case apierr.CodeOf(err) == apierr.Unavailable, f.cancelled.Err() != nil:
+		case code == apierr.Unavailable && breaks < maxBroken:
+			breaks++
 			d.o.Log.Info("a call broke, joining it again", "node", a.Node, "attempt", a.Key, "error", err)
 			d.pause(f)
-		default:
+		case f.asked.Err() == nil:
 			return failed(a.Key, "cannot_send", elsewhere(err), err)
 		}
 	}
+	return failed(a.Key, "cancelled", engine.Never, errors.New("cancelled"))
 }
 
 // elsewhere says whether another node can help after a call could not be sent: not when the request itself is at fault.
@@ -163,7 +208,7 @@ func (d *Dispatcher) pause(f *flight) {
 	defer t.Stop()
 	select {
 	case <-t.C:
-	case <-f.cancelled.Done():
+	case <-f.asked.Done():
 	}
 }
 

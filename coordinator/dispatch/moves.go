@@ -25,16 +25,17 @@ func (d *Dispatcher) Unload(node string, dec scheduler.Decision) {
 }
 
 func (d *Dispatcher) move(node string, dec scheduler.Decision, call func(context.Context, workerv1.WorkerServiceClient) (bool, error)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.ctx.Err() != nil {
 		return
 	}
 	d.work.Go(func() {
-		client, ok := d.o.Nodes.Client(node)
-		if !ok {
-			d.o.Sink.Moved(node, dec, false, apierr.New(apierr.Unavailable, "node %s is not connected", node))
-			return
+		var spilled bool
+		var err error = apierr.New(apierr.Unavailable, "node %s is not connected", node)
+		if client, ok := d.o.Nodes.Client(node); ok {
+			spilled, err = call(d.ctx, client)
 		}
-		spilled, err := call(d.ctx, client)
 		if d.ctx.Err() == nil {
 			d.o.Sink.Moved(node, dec, spilled, apierr.FromStatus(err))
 		}
