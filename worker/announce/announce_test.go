@@ -3,11 +3,14 @@ package announce
 import (
 	"log/slog"
 	"net"
+	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/hashicorp/mdns"
 	"go.uber.org/goleak"
 
 	"github.com/loopkeeper/loopkeeper/proto/discovery"
@@ -135,4 +138,56 @@ func TestInterfaceThatComesLaterIsUsed(t *testing.T) {
 			t.Errorf("%d looks in 95 s, want one at once and one per 30 s", looks)
 		}
 	})
+}
+
+func TestTwoAnnouncersAreFound(t *testing.T) {
+	i := lo(t, "127.0.0.1")
+	want := map[string]discovery.Record{}
+	for n, id := range []string{"den", "attic"} {
+		o := options()
+		o.NodeID, o.Port, o.IP, o.Interfaces = id, 7701+n, net.IPv4(127, 0, 0, 1), []string{i.Name}
+		a, err := Start(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(a.Stop)
+		if len(a.byName) == 0 {
+			t.Skip("loopback takes no multicast listener here")
+		}
+		want[id] = discovery.Record{NodeID: id, Fleet: "home", Version: "0.1.0", Addrs: []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(o.Port))}}
+	}
+	ch := make(chan *mdns.ServiceEntry, 64) // the library drops what does not fit
+	err := mdns.Query(&mdns.QueryParam{Service: discovery.Service, Domain: discovery.Domain, Timeout: time.Second, Interface: &i.Interface, Entries: ch,
+		DisableIPv6: true, Logger: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)})
+	close(ch)
+	if err != nil {
+		t.Skipf("loopback carries no multicast here: %v", err)
+	}
+	got := map[string]discovery.Record{}
+	for e := range ch { // only now: the library changes entries until the query has ended
+		if r, ok := discovery.ParseTXT(e.InfoFields); ok && e.Name == r.NodeID+"."+discovery.Service+".local." {
+			got[r.NodeID] = r
+		}
+	}
+	if len(got) == 0 {
+		t.Skip("loopback carries no multicast here: no answer")
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("found %+v, want %+v", got, want)
+	}
+}
+
+func TestWorkerThatNobodyCanFindSaysSo(t *testing.T) {
+	i := lo(t, "127.0.0.1")
+	var said strings.Builder
+	o := options()
+	o.IP, o.Interfaces, o.Log = net.IPv4(192, 0, 2, 1), []string{i.Name}, slog.New(slog.NewTextHandler(&said, nil))
+	a, err := Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Stop()
+	if !strings.Contains(said.String(), "no network interface leads to this worker") {
+		t.Errorf("it said %q", said.String())
+	}
 }
