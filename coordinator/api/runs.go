@@ -5,12 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
-
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/engine"
-	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
@@ -90,14 +86,7 @@ func (s *Server) GetResult(ctx context.Context, r *coordinatorv1.GetResultReques
 	}
 	out := &coordinatorv1.GetResultResponse{Run: runMessage(v)}
 	for _, o := range outputs {
-		m := &coordinatorv1.Output{Name: o.Name, ValueJson: o.Value}
-		if o.Ref != nil {
-			m.Ref = &coordinatorv1.Ref{Sha256: o.Ref.SHA256, Name: o.Ref.Name, Bytes: uint64(o.Ref.Bytes)}
-		}
-		for _, p := range o.Sources {
-			m.Sources = append(m.Sources, strconv.Itoa(p))
-		}
-		out.Outputs = append(out.Outputs, m)
+		out.Outputs = append(out.Outputs, outputMessage(o))
 	}
 	return out, nil
 }
@@ -124,8 +113,7 @@ func (s *Server) GetItems(ctx context.Context, r *coordinatorv1.GetItemsRequest)
 		if size += len(i.Value) + len(i.Text); size > pageBytes && len(out.Items) > 0 {
 			break
 		}
-		out.Items = append(out.Items, &coordinatorv1.Item{Index: int32(i.Index), Key: i.Key, State: string(i.Status), ValueJson: i.Value, Text: i.Text,
-			FailureKind: i.FailureKind, Failure: i.Failure, Attempts: int32(i.Attempts), Node: i.Node, Simulated: i.Simulated})
+		out.Items = append(out.Items, itemMessage(i))
 	}
 	return out, nil
 }
@@ -175,10 +163,6 @@ func (s *Server) GetTrace(r *coordinatorv1.GetTraceRequest, stream coordinatorv1
 	return watched(ctx, ended)
 }
 
-func traceMessage(e ledger.Event) *coordinatorv1.GetTraceResponse {
-	return &coordinatorv1.GetTraceResponse{Seq: e.Seq, Time: timestamppb.New(e.Time), Kind: e.Kind, PayloadJson: e.Payload}
-}
-
 // position reads a step id; "" is -1.
 func position(step string) (int, error) {
 	if step == "" {
@@ -189,41 +173,4 @@ func position(step string) (int, error) {
 		return 0, apierr.New(apierr.InvalidArgument, "step %q is not a number", step).WithNext("loopkeeper show RUN lists the steps")
 	}
 	return n, nil
-}
-
-func stamp(t time.Time) *timestamppb.Timestamp {
-	if t.IsZero() {
-		return nil
-	}
-	return timestamppb.New(t)
-}
-
-func counts(c run.Counts) *coordinatorv1.Counts {
-	return &coordinatorv1.Counts{Total: int64(c.Total), Succeeded: int64(c.Succeeded), Failed: int64(c.Failed), Running: int64(c.Running),
-		Waiting: int64(c.Waiting), Cancelled: int64(c.Cancelled), Retried: int64(c.Retried)}
-}
-
-func runMessage(v engine.View) *coordinatorv1.Run {
-	m := &coordinatorv1.Run{Id: v.ID, Workflow: v.Workflow, State: string(v.Status), Created: stamp(v.Created), Started: stamp(v.Started), Ended: stamp(v.Ended),
-		Error: v.Error, ErrorStack: v.ErrorStack, Items: counts(v.Items), PromptTokens: v.PromptTokens, OutputTokens: v.OutputTokens, Calls: v.Calls,
-		Simulated: v.Simulated, Logs: v.Logs, ScriptSha256: v.Script, Seed: v.Seed, Key: v.Key, Outputs: v.Outputs}
-	for _, st := range v.Steps {
-		m.Steps = append(m.Steps, &coordinatorv1.Step{Id: strconv.Itoa(st.Pos), Kind: st.Kind, Label: st.Label, State: string(st.Status), Model: st.Model,
-			Items: counts(st.Items), WaitingFor: st.WaitingFor, Started: stamp(st.Started), Ended: stamp(st.Ended), Error: st.Error, Node: st.Node})
-	}
-	for _, n := range v.Nodes {
-		m.Nodes = append(m.Nodes, &coordinatorv1.NodeShare{NodeId: n.NodeID, Name: n.Name, Items: n.Items, FailedTries: n.FailedTries,
-			OutputTokens: n.OutputTokens, OutputNanos: int64(n.OutputTime), Simulated: n.Simulated})
-	}
-	for _, f := range v.InFlight {
-		m.InFlight = append(m.InFlight, &coordinatorv1.InFlight{Step: strconv.Itoa(f.Step), Item: int32(f.Item), Label: f.Label, Node: f.Node, Model: f.Model,
-			Attempt: int32(f.Attempt), Tokens: f.Tokens, TokensPerSecond: f.TokensPerSecond, Since: stamp(f.Since), Phase: f.Phase})
-	}
-	for _, w := range v.Waiting {
-		m.Waiting = append(m.Waiting, &coordinatorv1.Reason{WaitingFor: w.WaitingFor, Count: int64(w.Count), Why: w.Why})
-	}
-	for _, g := range v.Failures {
-		m.Failures = append(m.Failures, &coordinatorv1.FailureGroup{Kind: g.Kind, Message: g.Message, Count: int64(len(g.Items)), Items: g.Items, RetryHelps: g.RetryHelps, Next: g.Next})
-	}
-	return m
 }

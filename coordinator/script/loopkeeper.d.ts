@@ -273,6 +273,8 @@ declare module "loopkeeper" {
   export interface Annotations {
     title?: string;
     description?: string;
+    /** "json-schema" has the value checked as a JSON Schema before the run starts. */
+    format?: string;
     default?: Json;
     examples?: readonly Json[];
   }

@@ -6,7 +6,7 @@ export const params = t.object({
   prompt: t.string({ description: "The task for each item; {{item}} stands for the item's text" }),
   items: t.array(t.anyOf(t.file(), t.any()), { minItems: 1, description: "Files or values" }),
   keys: t.optional(t.array(t.string(), { description: "A name for each item, by default its file name or number" })),
-  schema: t.optional(t.record(t.any(), { description: "JSON Schema of each answer; without it answers are text" })),
+  schema: t.optional(t.record(t.any(), { format: "json-schema", description: "JSON Schema of each answer; without it answers are text" })),
   system: t.optional(t.string({ description: "System prompt" })),
   context: t.optional(t.files({ description: "Texts that every item is given" })),
   evaluate: t.optional(

@@ -108,7 +108,7 @@ func TestCoordinatorDiesFiveTimes(t *testing.T) {
 func TestWorkerIsLostAndComesBack(t *testing.T) {
 	t.Parallel()
 	const n = 120
-	h := &house{t: t, dir: t.TempDir(), net: newNetwork(), lostAfter: 3 * time.Second}
+	h := &house{t: t, dir: t.TempDir(), net: newNetwork(), lostAfter: 6 * time.Second}
 	h.open(brisk(), brisk())
 	id := h.submit("map", map[string]any{"model": model, "prompt": prompt, "items": reports(n)}, model)
 	h.watch(id, func(r *coordinatorv1.Run) bool {

@@ -1,0 +1,159 @@
+package api_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/loopkeeper/loopkeeper/proto/apierr"
+	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
+)
+
+const oneItem = `{"model":"small:1b","prompt":"Say {{item}}","items":["x"]}`
+
+func TestInputIsCheckedAgainstTheParameters(t *testing.T) {
+	r := newRig(t)
+	absent := strings.Repeat("ab", 32)
+	for name, c := range map[string]struct {
+		input string
+		code  apierr.Code
+		says  []string
+	}{
+		"not JSON":           {`{"model":`, apierr.InvalidArgument, []string{"not JSON"}},
+		"missing":            {`{"model":"m","items":["x"]}`, apierr.InvalidArgument, []string{"/: ", "prompt"}},
+		"unknown":            {`{"model":"m","prompt":"p","items":["x"],"shema":{}}`, apierr.InvalidArgument, []string{"/: ", "shema"}},
+		"wrong type":         {`{"model":7,"prompt":"p","items":["x"]}`, apierr.InvalidArgument, []string{"/model: "}},
+		"none":               {`{"model":"m","prompt":"p","items":[]}`, apierr.InvalidArgument, []string{"/items: "}},
+		"deep":               {`{"model":"m","prompt":"p","items":["x"],"retry":{"attempts":0}}`, apierr.InvalidArgument, []string{"/retry/attempts: "}},
+		"two at once":        {`{"model":7,"prompt":8,"items":["x"]}`, apierr.InvalidArgument, []string{"/model: ", "/prompt: "}},
+		"no schema":          {`{"model":"m","prompt":"p","items":["x"],"schema":{"type":"strin"}}`, apierr.InvalidArgument, []string{"/schema: not a valid JSON Schema: /type: "}},
+		"schema from afar":   {`{"model":"m","prompt":"p","items":["x"],"schema":{"$ref":"https://example.com/s.json"}}`, apierr.InvalidArgument, []string{"/schema: not a valid JSON Schema"}},
+		"schema from a file": {`{"model":"m","prompt":"p","items":["x"],"schema":{"$ref":"file:///etc/passwd"}}`, apierr.InvalidArgument, []string{"/schema: not a valid JSON Schema"}},
+		"not a reference":    {`{"model":"m","prompt":"p","items":["x"],"context":[{"ref":"abc","name":"a.txt"}]}`, apierr.InvalidArgument, []string{"/context/0: ", "SHA-256"}},
+		"not uploaded": {`{"model":"m","prompt":"p","items":["x",{"ref":"` + absent + `","name":"a.txt"}]}`, apierr.MissingArtifact,
+			[]string{"/items/1 a.txt", absent[:12]}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := r.submit("map", c.input)
+			refused(t, err, c.code, c.says...)
+		})
+	}
+	_, err := r.submit("map", `{"model":"m","prompt":"p","items":[{"ref":"`+absent+`"},{"ref":"`+strings.Repeat("cd", 32)+`"}]}`)
+	if err == nil || len(err.Details) != 2 || err.Details[0] != absent {
+		t.Errorf("the missing hashes are not told: %+v", err)
+	}
+	runs, lerr := r.client.ListRuns(t.Context(), &coordinatorv1.ListRunsRequest{})
+	if lerr != nil || len(runs.GetRuns()) != 0 {
+		t.Errorf("what was refused has left runs: %v %v", runs.GetRuns(), lerr)
+	}
+}
+
+// A pointer is one of RFC 6901, whatever a key looks like.
+func TestPlacesAreJSONPointers(t *testing.T) {
+	r := newRig(t)
+	_, err := r.script(`import { t } from "loopkeeper";
+export const params = t.object({ "a/b~c": t.array(t.object({ n: t.integer() })) });
+export default async function flow() {}`, `{"a/b~c":[{"n":1},{"n":"two"}]}`)
+	refused(t, err, apierr.InvalidArgument, "/a~1b~0c/1/n: ")
+}
+
+func TestManyFaultsAreCut(t *testing.T) {
+	r := newRig(t)
+	_, err := r.script(`import { t } from "loopkeeper";
+export const params = t.array(t.integer());
+export default async function flow() {}`, `["a","b","c","d","e","f","g"]`)
+	refused(t, err, apierr.InvalidArgument, "/0: ", "/4: ", "and 2 more")
+}
+
+func TestWorkflowThatDoesNotLoad(t *testing.T) {
+	r := newRig(t)
+	_, err := r.submit("mop", `{}`)
+	refused(t, err, apierr.NotFound, `"mop"`, "map, plan")
+	_, err = r.ask(&coordinatorv1.SubmitRequest{})
+	refused(t, err, apierr.NotFound, "map, plan")
+	_, err = r.ask(&coordinatorv1.SubmitRequest{Workflow: &coordinatorv1.SubmitRequest_Bundle{Bundle: &coordinatorv1.Bundle{Name: "x.ts"}}})
+	refused(t, err, apierr.InvalidArgument, "x.ts", "empty")
+	_, err = r.ask(&coordinatorv1.SubmitRequest{Workflow: &coordinatorv1.SubmitRequest_Bundle{Bundle: &coordinatorv1.Bundle{Name: "x.ts", Code: []byte("))")}}})
+	refused(t, err, apierr.InvalidArgument, "x.ts does not load")
+	_, err = r.script("\nthrow new Error('on purpose');\nexport default async function flow() {}", `{}`)
+	refused(t, err, apierr.InvalidArgument, "on purpose", "flow.ts:2:")
+	_, err = r.script(`export const params = { type: "nonsense" }; export default async function flow() {}`, `{}`)
+	refused(t, err, apierr.InvalidArgument, "`params`", "/type: ")
+}
+
+func TestDescribeWorkflow(t *testing.T) {
+	r := newRig(t)
+	d, err := r.client.DescribeWorkflow(t.Context(), &coordinatorv1.DescribeWorkflowRequest{Workflow: &coordinatorv1.DescribeWorkflowRequest_BuiltIn{BuiltIn: "map"}})
+	if err != nil || d.GetName() != "map.ts" && d.GetName() != "map" || d.GetDescription() == "" || !strings.Contains(string(d.GetParamsSchemaJson()), `"prompt"`) {
+		t.Errorf("map is %v, %v", d, err)
+	}
+	d, err = r.client.DescribeWorkflow(t.Context(), &coordinatorv1.DescribeWorkflowRequest{
+		Workflow: &coordinatorv1.DescribeWorkflowRequest_Bundle{Bundle: bundle(t, "export default async function flow() {}")}})
+	if err != nil || len(d.GetParamsSchemaJson()) != 0 {
+		t.Errorf("a script without params is %v, %v", d, err)
+	}
+}
+
+func TestAdmission(t *testing.T) {
+	r := newRig(t, newMachine("attic"), newMachine("cellar"))
+	_, err := r.submit("map", oneItem, "nobody:7b")
+	refused(t, err, apierr.NotFound, "nobody:7b", "the attic", "the cellar")
+	if err != nil && (len(err.Next) == 0 || err.Next[0] != "ollama pull nobody:7b") {
+		t.Errorf("the advice is %v", err.Next)
+	}
+	_, err = r.submit("map", oneItem, "small:1b", "huge:70b")
+	refused(t, err, apierr.CannotFit, "huge:70b", "the attic needs 4", "the cellar needs 4", "has 7.", "short")
+	if err != nil && len(err.Next) == 0 {
+		t.Error("a model that fits nowhere comes without advice")
+	}
+	_, err = r.submit("map", oneItem, "")
+	refused(t, err, apierr.InvalidArgument, "name")
+
+	dry := &coordinatorv1.SubmitRequest{Workflow: &coordinatorv1.SubmitRequest_BuiltIn{BuiltIn: "map"}, InputJson: []byte(oneItem), DryRun: true,
+		Models: []string{"small:1b", "small:1b"}, Key: "k"}
+	out, err := r.ask(dry)
+	if err != nil || out.GetRunId() != "" || len(out.GetFits()) != 1 || len(out.GetNotes()) != 0 {
+		t.Fatalf("the dry run says %v, %v", out, err)
+	}
+	fit := out.GetFits()[0]
+	if fit.GetModel() != "small:1b" || len(fit.GetExplanation().GetNodes()) != 2 || fit.GetExplanation().GetNodes()[0].GetNeedBytes() == 0 ||
+		!strings.Contains(fit.GetExplanation().GetSummary(), "4096 tokens") {
+		t.Errorf("the fit is %v", fit)
+	}
+	if runs, err := r.client.ListRuns(t.Context(), &coordinatorv1.ListRunsRequest{}); err != nil || len(runs.GetRuns()) != 0 {
+		t.Errorf("a dry run left %v, %v", runs, err)
+	}
+}
+
+func TestWithoutNodesARunIsAdmittedAndWaits(t *testing.T) {
+	r := newRig(t)
+	out, err := r.submit("map", oneItem, "small:1b")
+	if err != nil || out.GetRunId() == "" || len(out.GetNotes()) != 1 || !strings.Contains(out.GetNotes()[0], "waits for a machine") {
+		t.Fatalf("submit says %v, %v", out, err)
+	}
+	r.eventually("the run says what it waits for", func() bool {
+		v, err := r.client.GetRun(t.Context(), &coordinatorv1.GetRunRequest{RunId: out.GetRunId()})
+		return err == nil && len(v.GetRun().GetWaiting()) == 1 && v.GetRun().GetWaiting()[0].GetWaitingFor() == "node"
+	})
+}
+
+func TestKeyReturnsItsRunBeforeAnythingCanRefuseIt(t *testing.T) {
+	r := newRig(t, newMachine("attic"))
+	q := &coordinatorv1.SubmitRequest{Workflow: &coordinatorv1.SubmitRequest_BuiltIn{BuiltIn: "map"}, InputJson: []byte(oneItem), Key: "night"}
+	first, err := r.ask(q)
+	if err != nil || first.GetExisting() {
+		t.Fatal(first, err)
+	}
+	q.Models = []string{"nobody:7b"}
+	again, err := r.ask(q)
+	if err != nil || !again.GetExisting() || again.GetRunId() != first.GetRunId() {
+		t.Errorf("the same key gives %v, %v", again, err)
+	}
+}
+
+func TestTimeLimitMakesSense(t *testing.T) {
+	r := newRig(t)
+	for _, seconds := range []int64{-1, 1 << 62} {
+		_, err := r.ask(&coordinatorv1.SubmitRequest{Workflow: &coordinatorv1.SubmitRequest_BuiltIn{BuiltIn: "map"}, InputJson: []byte(oneItem), TimeLimitSeconds: seconds})
+		refused(t, err, apierr.InvalidArgument, "time limit")
+	}
+}
