@@ -131,7 +131,10 @@ func TestNodeWhoseConnectionBreaksIsDegradedThenLost(t *testing.T) {
 		}
 		settle(time.Hour)
 		h.want(f, "den", scheduler.NodeLost)
-		nodes, _ := f.View()
+		nodes, why := f.View()
+		if len(why) != 0 {
+			t.Errorf("a lost node is told about as a stranger, too: %q", why)
+		}
 		if got := h.losses(); len(got) != 1 || len(nodes) != 1 || !strings.Contains(nodes[0].Problem, "no report since") || len(f.Nodes()[0].Models) != 1 {
 			t.Errorf("lost %q, %+v", got, nodes)
 		}

@@ -6,6 +6,9 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	"github.com/loopkeeper/loopkeeper/proto/discovery"
 	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
@@ -53,10 +56,13 @@ func (f *Fleet) link(addr, foundBy, id string) {
 	wait := firstRetry
 	for tries := 1; ; tries++ {
 		served, err := f.serve(addr, foundBy)
-		f.because(addr, err)
 		if served != "" {
 			id, wait, tries = served, firstRetry, 0
 		}
+		if id != "" && unanswered(err) {
+			err = nil // the node's own state tells about this
+		}
+		f.because(addr, err)
 		switch {
 		case f.ctx.Err() != nil:
 			return
@@ -90,6 +96,12 @@ func pause(ctx context.Context, d time.Duration) {
 	case <-ctx.Done():
 	case <-t.C:
 	}
+}
+
+// unanswered says whether nobody was there to say who it is.
+func unanswered(err error) bool {
+	code := status.Code(err)
+	return code == codes.Unavailable || code == codes.DeadlineExceeded
 }
 
 // because notes why an address is not a node, or forgets it.
