@@ -107,6 +107,9 @@ func TestSilentNodeIsLostOnceAndComesBack(t *testing.T) {
 		if got := h.losses(); !slices.Equal(got, []string{"den"}) {
 			t.Fatalf("lost %q", got)
 		}
+		if h.tried("den:1") < 2 {
+			t.Error("a stream that hangs is not given up")
+		}
 		m.hush(false)
 		settle(10 * time.Second)
 		h.want(f, "den", scheduler.NodeUp)

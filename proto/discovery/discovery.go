@@ -34,6 +34,9 @@ func ValidLabel(s string) bool { return label.MatchString(s) }
 // maxTXT is the length limit of one TXT string in bytes, RFC 6763 §6.1. A longer one makes the service invisible.
 const maxTXT = 255
 
+// maxAddrs is how many addresses of one record are taken: anybody in the house can announce, and each one is dialled.
+const maxAddrs = 16
+
 // TXT encodes the record, the version key first as RFC 6763 §6.7 asks. Errors are apierr.InvalidArgument.
 func (r Record) TXT() ([]string, error) {
 	if !ValidLabel(r.NodeID) {
@@ -54,7 +57,8 @@ func (r Record) TXT() ([]string, error) {
 	return txt, nil
 }
 
-// ParseTXT decodes what a worker announced; ok is false for anything that is not ours.
+// ParseTXT decodes what a worker announced; ok is false for anything that is not ours. Addresses are IP addresses: a name
+// could lead out of the house.
 func ParseTXT(fields []string) (r Record, ok bool) {
 	vers := ""
 	for _, f := range fields {
@@ -69,7 +73,7 @@ func ParseTXT(fields []string) (r Record, ok bool) {
 		case "ver":
 			r.Version = v
 		case "addr":
-			if _, _, err := net.SplitHostPort(v); err == nil {
+			if host, _, err := net.SplitHostPort(v); err == nil && net.ParseIP(host) != nil && len(r.Addrs) < maxAddrs {
 				r.Addrs = append(r.Addrs, v)
 			}
 		}

@@ -1,6 +1,8 @@
 package discovery
 
 import (
+	"fmt"
+	"net"
 	"strings"
 	"testing"
 
@@ -34,9 +36,16 @@ func TestOthersRecordsAreNotOurs(t *testing.T) {
 			t.Errorf("%q was taken for ours", txt)
 		}
 	}
-	r, ok := ParseTXT([]string{"TXTVERS=1", "id=a", "fleet=b", "addr=nonsense", "addr=1.2.3.4:5", "x"})
+	r, ok := ParseTXT([]string{"TXTVERS=1", "id=a", "fleet=b", "addr=nonsense", "addr=example.org:80", "addr=1.2.3.4:5", "x"})
 	if !ok || len(r.Addrs) != 1 {
 		t.Errorf("got %+v %v", r, ok)
+	}
+	many := []string{"txtvers=1", "id=a", "fleet=b"}
+	for i := range 300 {
+		many = append(many, fmt.Sprintf("addr=10.0.0.%d:%d", i%250, i+1))
+	}
+	if r, ok := ParseTXT(many); !ok || len(r.Addrs) > 16 {
+		t.Errorf("of 300 addresses %d are taken", len(r.Addrs))
 	}
 }
 
@@ -59,5 +68,33 @@ func TestConfiguredInterfacesWin(t *testing.T) {
 	}
 	if skipped[use[0].Name] != "loopback" {
 		t.Fatalf("skipped %v", skipped)
+	}
+}
+
+func TestInterfacesThatDoNotLeadToTheHouseAreLeftOut(t *testing.T) {
+	up := net.FlagUp | net.FlagMulticast
+	ip := []net.IP{net.IPv4(192, 168, 1, 5)}
+	for _, c := range []struct {
+		name  string
+		flags net.Flags
+		ips   []net.IP
+		only  []string
+		why   string
+	}{
+		{"eth0", up, ip, nil, ""},
+		{"eth0", net.FlagMulticast, ip, nil, "down"},
+		{"lo", up | net.FlagLoopback, ip, nil, "loopback"},
+		{"ppp0", net.FlagUp, ip, nil, "no multicast"},
+		{"eth0", up, nil, nil, "no address beyond the link"},
+		{"docker0", up, ip, nil, "virtual"},
+		{"vEthernet (WSL)", up, ip, nil, "virtual"},
+		{"br-1a2b3c", up, ip, nil, "virtual"},
+		{"br0", up, ip, nil, ""},
+		{"docker0", up, ip, []string{"docker0"}, ""},
+		{"eth0", up, ip, []string{"eth1"}, "not among the configured interfaces"},
+	} {
+		if got := unusable(net.Interface{Name: c.name, Flags: c.flags}, c.ips, c.only); got != c.why {
+			t.Errorf("%s %v: %q, want %q", c.name, c.flags, got, c.why)
+		}
 	}
 }
