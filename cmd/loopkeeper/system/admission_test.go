@@ -27,7 +27,7 @@ func (h *house) refused(model string) *apierr.Error {
 
 func TestModelTooLargeForEveryMachineIsRefused(t *testing.T) {
 	t.Parallel()
-	large := []ollamatest.Model{{Name: "llama3.3:70b"}, {Name: model}}
+	large := []ollamatest.Model{{Name: "llama3.3:70b", Vocab: 4096}, {Name: model, Vocab: 4096}}
 	h := start(t, ollamatest.Config{Memory: 24 << 30, Models: large}, ollamatest.Config{Memory: 16 << 30, Models: large})
 	e := h.refused("llama3.3:70b")
 	if e.Code != apierr.CannotFit || len(e.Next) == 0 {

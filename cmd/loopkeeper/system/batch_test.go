@@ -57,8 +57,8 @@ func TestBatchOverTwoWorkers(t *testing.T) {
 func TestPlanOverTwoWorkers(t *testing.T) {
 	t.Parallel()
 	h := start(t, brisk(), brisk())
-	id := h.submit("plan", map[string]any{"goal": "Write release notes from the commits of this week.", "planner": "qwen3:8b", "model": model},
-		"qwen3:8b", model)
+	id := h.submit("plan", map[string]any{"goal": "Write release notes from the commits of this week.", "planner": planner, "model": model},
+		planner, model)
 	r := h.end(id, "completed")
 	calls := map[string]int{}
 	for _, s := range r.GetSteps() {

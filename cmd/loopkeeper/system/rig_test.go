@@ -33,6 +33,7 @@ import (
 
 const (
 	model   = "llama3.2:3b"
+	planner = "qwen3:8b"
 	version = "0.1.0"
 	fleetID = "test"
 )
@@ -73,6 +74,9 @@ func (h *house) open(stands ...ollamatest.Config) {
 	t.Helper()
 	for i, cfg := range stands {
 		cfg.Name = fmt.Sprintf("stand-in %d", i+1)
+		if cfg.Models == nil { // small vocabularies, because a race detector reads the lists of tokens slowly
+			cfg.Models = []ollamatest.Model{{Name: model, Vocab: 4096}, {Name: planner, Vocab: 4096}}
+		}
 		stand := ollamatest.New(cfg)
 		h.seats = append(h.seats, &seat{addr: fmt.Sprintf("worker-%d:1", i+1), stand: stand, url: stand.Start(t)})
 	}
