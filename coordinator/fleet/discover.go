@@ -144,7 +144,7 @@ func (m MDNS) sort(e *mdns.ServiceEntry, byID map[string]*discovery.Record, reje
 		rejected[e.Name] = "its record is not one of loopkeeper"
 		return
 	case m.Fleet != "" && r.Fleet != m.Fleet:
-		rejected[r.NodeID] = fmt.Sprintf("belongs to fleet %q", r.Fleet)
+		rejected[r.NodeID] = fmt.Sprintf("belongs to fleet %q, this is %q (next: set the same `fleet` on both machines)", r.Fleet, m.Fleet)
 		return
 	}
 	if len(r.Addrs) == 0 && e.AddrV4 != nil {

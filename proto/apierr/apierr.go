@@ -5,6 +5,7 @@ package apierr
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -145,7 +146,7 @@ func FromStatus(err error) error {
 	if !ok {
 		return err
 	}
-	e := &Error{Code: fromGRPC(st.Code()), Message: st.Message(), Cause: nil}
+	e := &Error{Code: fromGRPC(st.Code()), Message: plain(st.Message()), Cause: nil}
 	for _, d := range st.Details() {
 		info, ok := d.(*errdetails.ErrorInfo)
 		if !ok || info.Domain != domain {
@@ -156,6 +157,17 @@ func FromStatus(err error) error {
 		e.Details = numbered(info.Metadata, "detail")
 	}
 	return e
+}
+
+// dialled are the wrappings that gRPC puts around why a connection could not be made.
+var dialled = regexp.MustCompile(`connection error: desc = "transport: (?:Error while dialing|authentication handshake failed): ?(.*?)"?$`)
+
+// plain takes the library's words off a message that a person will read.
+func plain(message string) string {
+	if m := dialled.FindStringSubmatch(message); m != nil {
+		return "no answer: " + m[1]
+	}
+	return message
 }
 
 func hasCode(err error) bool {

@@ -38,3 +38,12 @@ func TestWrapKeepsTheInnerCodeAndAdvice(t *testing.T) {
 		t.Fatalf("got %+v", e)
 	}
 }
+
+// The text is what grpc-go says when nobody answers at an address.
+func TestAFailedDialReadsPlainly(t *testing.T) {
+	err := status.Error(codes.Unavailable, `connection error: desc = "transport: Error while dialing: dial tcp 10.77.0.2:7701: i/o timeout"`)
+	e := As(FromStatus(err))
+	if e.Code != Unavailable || e.Message != "no answer: dial tcp 10.77.0.2:7701: i/o timeout" {
+		t.Fatalf("%s: %s", e.Code, e.Message)
+	}
+}

@@ -26,7 +26,7 @@ type Options struct {
 	Port       int           // of the worker's listener
 	IP         net.IP        // the only address that the listener answers on; nil: all of an interface's
 	Interfaces []string      // only these; empty: every usable one
-	Interval   time.Duration // between looks at the interfaces; 0 is 30 s
+	Interval   time.Duration // between looks at the interfaces; 0 is 5 s
 	Log        *slog.Logger
 
 	usable func() ([]discovery.Interface, error) // nil: the machine's own
@@ -49,7 +49,7 @@ type responder struct {
 // used is logged and tried again.
 func Start(o Options) (*Announcer, error) {
 	if o.Interval == 0 {
-		o.Interval = 30 * time.Second
+		o.Interval = 5 * time.Second
 	}
 	if o.usable == nil {
 		o.usable = func() ([]discovery.Interface, error) {

@@ -131,11 +131,11 @@ func TestInterfaceThatComesLaterIsUsed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(95 * time.Second)
+		time.Sleep(17 * time.Second)
 		a.Stop()
 		a.Stop()
 		if looks != 4 {
-			t.Errorf("%d looks in 95 s, want one at once and one per 30 s", looks)
+			t.Errorf("%d looks in 17 s, want one at once and one per 5 s", looks)
 		}
 	})
 }
