@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -56,4 +55,4 @@ func (a *app) result(ctx context.Context, c *client, id string, o resultOptions)
 }
 
 // isMap says whether a run's result is its items: it is one of the built-in workflow map.
-func isMap(r *coordinatorv1.Run) bool { return strings.TrimSuffix(r.GetWorkflow(), ".ts") == "map" }
+func isMap(r *coordinatorv1.Run) bool { return r.GetWorkflow() == "map" }
