@@ -66,6 +66,7 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) {
 	if !decode(w, r, &req) {
 		return
 	}
+	//lint:ignore SA1019 Ollama still takes the old field, and old clients send it
 	name := cmp.Or(req.Model, req.Name)
 	if name == "" {
 		writeError(w, http.StatusBadRequest, "model is required")
@@ -95,6 +96,7 @@ func (s *Server) delete(w http.ResponseWriter, r *http.Request) {
 	if !decode(w, r, &req) {
 		return
 	}
+	//lint:ignore SA1019 Ollama still takes the old field, and old clients send it
 	name := cmp.Or(req.Model, req.Name)
 	s.mu.Lock()
 	before := len(s.models)
@@ -114,6 +116,7 @@ func (s *Server) pull(w http.ResponseWriter, r *http.Request) {
 	if !decode(w, r, &req) {
 		return
 	}
+	//lint:ignore SA1019 Ollama still takes the old field, and old clients send it
 	name := cmp.Or(req.Model, req.Name)
 	if name == "" {
 		writeError(w, http.StatusBadRequest, "invalid model name")
