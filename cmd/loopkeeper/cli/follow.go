@@ -88,7 +88,11 @@ func (f *follower) loop(ctx context.Context, interrupts <-chan os.Signal) error 
 func (f *follower) take(ctx context.Context, v *coordinatorv1.Run) error {
 	f.last = v
 	f.show.Show(v, time.Now())
-	return firstError(f.items.advance(ctx, v), f.plan(ctx, v))
+	err := firstError(f.items.advance(ctx, v), f.plan(ctx, v))
+	if codeOf(err) == apierr.Unavailable { // it restarts: the stream waits for it, and finish hands out what is left
+		return nil
+	}
+	return err
 }
 
 // plan shows each plan that a step of the run made, once it is known.
@@ -97,11 +101,11 @@ func (f *follower) plan(ctx context.Context, v *coordinatorv1.Run) error {
 		if s.GetKind() != "plan" || s.GetState() != "succeeded" || f.plans[s.GetId()] {
 			continue
 		}
-		f.plans[s.GetId()] = true
 		r, err := f.c.GetItems(ctx, &coordinatorv1.GetItemsRequest{RunId: f.id, Step: s.GetId(), Limit: 1})
 		if err != nil {
 			return err
 		}
+		f.plans[s.GetId()] = true
 		for _, i := range r.GetItems() {
 			f.show.Say(ui.Plan(i.GetValueJson()))
 		}
