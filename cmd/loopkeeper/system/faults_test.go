@@ -161,6 +161,24 @@ func TestSentBackOnceIsMadeGood(t *testing.T) {
 	}
 }
 
+func TestDocumentLongerThanTheContextIsTriedOnce(t *testing.T) {
+	t.Parallel()
+	h := start(t, brisk())
+	long := strings.Repeat(report(1)+"\n", 1000) // some 19,000 tokens, where 8,192 are the most
+	id := h.submit("map", map[string]any{"model": model, "prompt": prompt, "items": []string{report(0), long}}, model)
+	r := h.end(id, "incomplete")
+	if len(r.GetFailures()) != 1 {
+		t.Fatalf("failures are %v", r.GetFailures())
+	}
+	f := r.GetFailures()[0]
+	if f.GetKind() != "input_too_long" || !slices.Equal(f.GetItems(), []string{"1"}) || f.GetRetryHelps() || len(f.GetNext()) == 0 {
+		t.Errorf("the failure is %v", f)
+	}
+	if items := h.items(id); items[0].GetState() != "succeeded" || items[1].GetAttempts() != 1 {
+		t.Errorf("items are %v", items)
+	}
+}
+
 func TestCancelLeavesNothingRunning(t *testing.T) {
 	t.Parallel()
 	slow := ollamatest.Config{DecodeRate: 2, Slots: 2} // an answer takes some ten seconds
