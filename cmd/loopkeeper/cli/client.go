@@ -23,7 +23,7 @@ type client struct {
 func (c *client) close() { _ = c.conn.Close() } // nothing is lost by it
 
 // answerTime is how long a coordinator may take to say who it is.
-const answerTime = 5 * time.Second
+const answerTime = 10 * time.Second
 
 // connect reaches the coordinator.
 func (a *app) connect(ctx context.Context) (*client, error) {

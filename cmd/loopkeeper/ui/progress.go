@@ -26,17 +26,19 @@ type Live struct {
 	Size  func() (width, height int)
 	Hint  string
 	rate  Rate
-	drawn int // lines that are on the screen and will be drawn over
+	drawn int       // lines that are on the screen and will be drawn over
+	last  time.Time // when they were drawn
 }
 
-// redraw is how often a screen changes at most; faster cannot be read.
-const redraw = 200 * time.Millisecond
-
 // RedrawInterval is how often Show should be called while nothing happens, so that times go on.
-const RedrawInterval = redraw
+const RedrawInterval = 200 * time.Millisecond
 
 // Show implements Progress.
-func (l *Live) Show(r *coordinatorv1.Run, now time.Time) { l.draw(r, now, l.Hint) }
+func (l *Live) Show(r *coordinatorv1.Run, now time.Time) {
+	if l.drawn == 0 || now.Sub(l.last) >= RedrawInterval { // faster cannot be read
+		l.draw(r, now, l.Hint)
+	}
+}
 
 // End implements Progress. The final frame stays in the scrollback.
 func (l *Live) End(r *coordinatorv1.Run, now time.Time) {
@@ -55,7 +57,7 @@ func (l *Live) draw(r *coordinatorv1.Run, now time.Time, hint string) {
 	width, height := l.Size()
 	lines := Frame{Style: l.Style, Width: width - 1, Height: height, Now: now, Rate: &l.rate, Hint: hint}.Lines(r)
 	_, _ = io.WriteString(l.W, l.erase()+strings.Join(lines, "\n")+"\n")
-	l.drawn = len(lines)
+	l.drawn, l.last = len(lines), now
 }
 
 // erase moves to where the last frame began and clears from there.

@@ -28,9 +28,6 @@ func (s Style) paint(sgr, text string) string {
 // Warn paints what needs attention.
 func (s Style) Warn(text string) string { return s.paint(yellow, text) }
 
-// Dim paints what may be overlooked.
-func (s Style) Dim(text string) string { return s.paint(dim, text) }
-
 // look is how one state is shown.
 type look struct{ sgr, mark, ascii string }
 

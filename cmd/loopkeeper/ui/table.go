@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"io"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -32,13 +31,7 @@ func Columns(heads ...string) []Column {
 // Add appends a row.
 func (t *Table) Add(cells ...string) { t.Rows = append(t.Rows, cells) }
 
-// WriteTo prints the table; nothing is cut.
-func (t *Table) WriteTo(w io.Writer) (int64, error) {
-	n, err := io.WriteString(w, t.String())
-	return int64(n), err
-}
-
-// String is the table as text.
+// String is the table as text; nothing is cut.
 func (t *Table) String() string {
 	widths := make([]int, len(t.Columns))
 	head := make([]string, len(t.Columns))

@@ -170,7 +170,7 @@ func someNodes() *coordinatorv1.ListNodesResponse {
 func TestUnits(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{GiB(13636522803), "12.7"}, {Count(1200), "1,200"}, {Count(-1234567), "-1,234,567"}, {Count(999), "999"},
-		{Tokens(1_210_000), "1.21 M"}, {Tokens(214_300), "214 k"}, {Tokens(812), "812"}, {Size(5_200_000_000), "5.2 GB"},
+		{Tokens(1_210_000), "1.21 M"}, {Tokens(214_300), "214 k"}, {Tokens(812), "812"},
 		{Duration(2 * time.Second), "2.0s"}, {Duration(41*time.Minute + 12*time.Second), "41m12s"}, {Duration(3*time.Hour + 7*time.Minute), "3h07m"},
 		{Duration(-time.Second), "0.0s"}, {Age(14 * time.Minute), "14m"}, {Age(50 * time.Hour), "2d"},
 		{Percent(399, 400), "99 %"}, {Percent(0, 0), "-"}, {Percent(400, 400), "100 %"},

@@ -12,20 +12,6 @@ import (
 // GiB prints bytes as GiB with one decimal, the one unit of memory on every screen.
 func GiB(bytes uint64) string { return strconv.FormatFloat(float64(bytes)/(1<<30), 'f', 1, 64) }
 
-// Size prints the size of a file.
-func Size(bytes uint64) string {
-	switch {
-	case bytes < 1000:
-		return fmt.Sprintf("%d B", bytes)
-	case bytes < 1000*1000:
-		return fmt.Sprintf("%.1f kB", float64(bytes)/1e3)
-	case bytes < 1000*1000*1000:
-		return fmt.Sprintf("%.1f MB", float64(bytes)/1e6)
-	default:
-		return fmt.Sprintf("%.1f GB", float64(bytes)/1e9)
-	}
-}
-
 // Count prints a whole number with commas.
 func Count(n int64) string {
 	s := strconv.FormatInt(n, 10)
