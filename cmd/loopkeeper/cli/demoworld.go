@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -169,7 +170,7 @@ func (w *world) start(ctx context.Context, program string, args ...string) (stri
 		r := bufio.NewReader(out)
 		line, _ := r.ReadString('\n')
 		first <- strings.TrimSpace(line)
-		_, _ = r.WriteTo(discard{}) // nobody reads on, and the child must not block
+		_, _ = io.Copy(io.Discard, r) // nobody reads on, and the child must not block
 		_ = cmd.Wait()              // its end is what matters, not its code
 	}()
 	wait := time.NewTimer(startTime)
@@ -186,10 +187,6 @@ func (w *world) start(ctx context.Context, program string, args ...string) (stri
 		return "", apierr.New(apierr.Internal, "%s was not ready within %s", filepath.Base(program), startTime)
 	}
 }
-
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 const (
 	startTime = 30 * time.Second // a first nvidia-smi can take many
