@@ -171,7 +171,7 @@ func (w *world) start(ctx context.Context, program string, args ...string) (stri
 		line, _ := r.ReadString('\n')
 		first <- strings.TrimSpace(line)
 		_, _ = io.Copy(io.Discard, r) // nobody reads on, and the child must not block
-		_ = cmd.Wait()              // its end is what matters, not its code
+		_ = cmd.Wait()                // its end is what matters, not its code
 	}()
 	wait := time.NewTimer(startTime)
 	defer wait.Stop()
