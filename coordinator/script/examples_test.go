@@ -3,13 +3,10 @@ package script
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
-
-	"github.com/loopkeeper/loopkeeper/proto/apierr"
 )
 
 const reviewInput = `{"files":[{"bytes":1,"name":"a.md","ref":"aa"},{"bytes":1,"name":"b.md","ref":"bb"}],"model":"m","rules":{"bytes":1,"name":"rules.md","ref":"cc"}}`
@@ -35,35 +32,6 @@ func TestTheReviewExampleRuns(t *testing.T) {
 	want(t, lines(y.Requests), `output {"name":"findings","sources":[0],"value":[{"file":"a.md","findings":[{"line":1,"problem":"p","quote":"q"}]},{"file":"b.md","findings":[]}]}
 log {"level":"info","text":"1 findings in 1 of 2 files"}
 output {"inferred":true,"name":"result","sources":[0],"value":{"files":2,"findings":1,"reviewed":1}}`)
-}
-
-func TestInputIsCheckedAgainstTheParams(t *testing.T) {
-	program, err := Bundle("../../examples/review.ts")
-	if err != nil {
-		t.Fatal(err)
-	}
-	about, err := NewHost(Limits{}).Describe(context.Background(), program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := about.CheckInput([]byte(reviewInput)); err != nil {
-		t.Errorf("a good input: %v", err)
-	}
-	for input, message := range map[string]string{
-		`{"files":[],"model":1,"rules":{"ref":"cc"}}`:                     "files: minItems: got 0, want 1; model: got number, want string",
-		`{"files":[{"ref":"a"}],"model":"m"}`:                             "input: missing property 'rules'",
-		`{"files":["@x"],"model":"m","rules":{"ref":"c"},"modle":"typo"}`: "files.0: got string, want object",
-		`{"files":`: "the input is not JSON",
-	} {
-		var e *apierr.Error
-		if err := about.CheckInput([]byte(input)); !errors.As(err, &e) || e.Code != apierr.InvalidArgument || !strings.Contains(err.Error(), message) {
-			t.Errorf("%s: %v, want %q", input, err, message)
-		}
-	}
-	broken := Interface{ParamsSchema: json.RawMessage(`{"type":"strange","$ref":"file:///etc/passwd"}`)}
-	if err := broken.CheckInput([]byte(`{}`)); err == nil || !strings.Contains(err.Error(), "no valid JSON Schema") {
-		t.Errorf("a broken schema: %v", err)
-	}
 }
 
 // The compiler is an npm package that only CI has for sure.
