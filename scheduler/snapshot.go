@@ -68,7 +68,7 @@ const (
 type Device struct {
 	Name   string
 	Pool   string
-	Usable bool // false when asleep, lost or unsupported
+	Usable bool // false when degraded, lost or unsupported; one that sleeps wakes when it is used
 }
 
 // Shape is what a model's memory need is computed from; the worker reads it from /api/show once per digest.

@@ -60,7 +60,7 @@ func (n *node) snapshot() scheduler.Node {
 		out.Pools = append(out.Pools, scheduler.Pool{ID: p.GetId(), Kind: scheduler.PoolKind(p.GetKind()), Total: known(p.TotalBytes), Free: known(p.FreeBytes)})
 	}
 	for _, d := range r.GetDevices() {
-		out.Devices = append(out.Devices, scheduler.Device{Name: d.GetName(), Pool: d.GetPoolId(), Usable: d.GetState() == "ok"})
+		out.Devices = append(out.Devices, scheduler.Device{Name: d.GetName(), Pool: d.GetPoolId(), Usable: d.GetState() == "ok" || d.GetState() == "asleep"})
 	}
 	for _, m := range r.GetModels() {
 		out.Models = append(out.Models, scheduler.Model{Name: m.GetName(), Digest: m.GetDigest(), FileBytes: m.GetFileBytes(), Shape: shape(m.GetShape()), Embedding: m.GetEmbedding()})

@@ -57,14 +57,19 @@ func (w Weights) Need() int64 {
 	return sum
 }
 
+// Known returns the facts of a model if Facts has read them before; it asks nobody.
+func (c *Client) Known(m Model) (Facts, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f, ok := c.facts[m.Digest]
+	f.Name = m.Name
+	return f, ok && m.Digest != ""
+}
+
 // Facts returns the facts of a model, asking the server once per digest. A remote model is ModelMissing.
 func (c *Client) Facts(ctx context.Context, m Model) (Facts, error) {
-	c.mu.Lock()
-	known, ok := c.facts[m.Digest]
-	c.mu.Unlock()
-	if ok && m.Digest != "" {
-		known.Name = m.Name
-		return known, nil
+	if f, ok := c.Known(m); ok {
+		return f, nil
 	}
 	op := "show " + m.Name
 	show, err := c.api.Show(ctx, &api.ShowRequest{Model: m.Name, Verbose: true})

@@ -72,12 +72,17 @@ func keepTotals(r, last *workerv1.NodeReport) {
 	}
 }
 
-// shape is what the scheduler computes a need from. Without layers or weights there is none: unknown is not zero.
+// shape is what the scheduler computes a need from. Without layers or weights there is none: unknown is not zero. Where
+// tensor types are not told (IQ quantisations), the file's size stands for the weights: it is never less.
 func shape(f ollama.Facts) *workerv1.Shape {
-	if f.BlockCount == 0 || f.Weights.Need() == 0 {
+	weights := f.Weights.Need()
+	if slices.Contains(f.Unknown, "Weights") {
+		weights = f.Size
+	}
+	if f.BlockCount == 0 || weights == 0 {
 		return nil
 	}
-	s := &workerv1.Shape{Architecture: f.Architecture, WeightBytes: uint64(f.Weights.Need()), ProjectorBytes: uint64(f.ProjectorBytes + f.AdapterBytes),
+	s := &workerv1.Shape{Architecture: f.Architecture, WeightBytes: uint64(weights), ProjectorBytes: uint64(f.ProjectorBytes + f.AdapterBytes),
 		Layers: int32(f.BlockCount), EmbeddingLength: int32(f.EmbeddingLength), Heads: int32(most(f.HeadCount)), KeyLength: int32(f.KeyLength),
 		ValueLength: int32(f.ValueLength), FeedForward: int32(most(f.FeedForwardLength)), VocabSize: int32(f.VocabSize),
 		ContextLength: int32(f.ContextLength), SlidingWindow: int32(f.SlidingWindow), SlidingPattern: int32(pattern(f.SlidingWindowPattern))}

@@ -3,7 +3,6 @@ package serve
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,12 +25,14 @@ const (
 
 // monitor is the one that looks at the machine and its Ollama: every heartbeat, and soon after a call moved a model.
 type monitor struct {
-	o     Options
-	calls *registry
-	ask   chan struct{} // a wish to look soon; capacity one
-	done  chan struct{} // closed when the monitor stops
-	end   context.CancelFunc
-	work  sync.WaitGroup
+	o       Options
+	calls   *registry
+	learner *learner
+	ask     chan struct{} // a wish to look soon; capacity one
+	done    chan struct{} // closed when the monitor stops
+	run     context.Context
+	end     context.CancelFunc
+	work    sync.WaitGroup
 
 	mu      sync.Mutex
 	report  *workerv1.NodeReport // nil before the first look
@@ -39,11 +40,13 @@ type monitor struct {
 }
 
 func newMonitor(ctx context.Context, o Options, calls *registry) *monitor {
-	m := &monitor{o: o, calls: calls, ask: make(chan struct{}, 1), done: make(chan struct{}), changed: make(chan struct{})}
-	m.report = m.look(ctx, firstProbe)
-	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	m := &monitor{o: o, calls: calls, ask: make(chan struct{}, 1), done: make(chan struct{}), changed: make(chan struct{}),
+		learner: &learner{client: o.Ollama}}
+	var cancel context.CancelFunc
+	m.run, cancel = context.WithCancel(context.WithoutCancel(ctx))
 	m.end = sync.OnceFunc(func() { cancel(); close(m.done) })
-	m.work.Go(func() { m.loop(run) })
+	m.report = m.look(ctx, firstProbe)
+	m.work.Go(func() { m.loop(m.run) })
 	return m
 }
 
@@ -175,26 +178,6 @@ func (m *monitor) last() *workerv1.NodeReport {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.report
-}
-
-// listModels lists what Ollama holds. Facts are asked once per digest; those that time does not suffice for are unknown
-// until the next look.
-func (m *monitor) listModels(ctx context.Context, r *workerv1.NodeReport) error {
-	list, err := m.o.Ollama.Models(ctx)
-	if err != nil {
-		return err
-	}
-	r.Models = nil
-	for _, model := range list {
-		e := &workerv1.Model{Name: model.Name, Digest: model.Digest, FileBytes: uint64(model.Size), ParameterSize: model.ParameterSize, Quantization: model.Quantisation}
-		if f, err := m.o.Ollama.Facts(ctx, model); err == nil {
-			e.Capabilities = f.Capabilities
-			e.Embedding = slices.Contains(f.Capabilities, "embedding") && !slices.Contains(f.Capabilities, "completion")
-			e.Shape = shape(f)
-		}
-		r.Models = append(r.Models, e)
-	}
-	return nil
 }
 
 // simulatedPool takes the memory that a stand-in pretends to have; the machine's own has nothing to do with it. One

@@ -42,6 +42,24 @@ func TestDescribeSaysWhatTheStandInPretendsToBe(t *testing.T) {
 	}
 }
 
+// A look gives Ollama five seconds; one answer about a large vocabulary can take longer than that on a busy machine. It
+// must be heard to its end, and meanwhile the node is up.
+func TestFactsThatTakeLongerThanALook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, ollamatest.Config{}, func(_ *Options, l *line) { l.slow.Store(8) })
+		first := r.server.Report()
+		if !first.GetOllama().GetReachable() || len(first.GetModels()) == 0 || first.GetModels()[0].GetShape() != nil {
+			t.Errorf("at once: %v", first)
+		}
+		time.Sleep(time.Duration(8*len(first.GetModels()))*time.Second + 10*time.Second)
+		for _, m := range r.server.Report().GetModels() {
+			if m.GetShape() == nil {
+				t.Errorf("the shape of %s never came", m.GetName())
+			}
+		}
+	})
+}
+
 func TestDescribeRefusesAnotherFleet(t *testing.T) {
 	r := newRig(t, ollamatest.Config{})
 	_, err := r.client.Describe(t.Context(), &workerv1.DescribeRequest{Fleet: "lab"})

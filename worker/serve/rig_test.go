@@ -38,9 +38,10 @@ type rig struct {
 // line is the connection to Ollama, which a test can break.
 type line struct {
 	rt   http.RoundTripper
-	down atomic.Bool // refuses at once
-	hung atomic.Bool // never answers
-	fake atomic.Bool // hides that the server is a stand-in
+	down atomic.Bool  // refuses at once
+	hung atomic.Bool  // never answers
+	fake atomic.Bool  // hides that the server is a stand-in
+	slow atomic.Int64 // seconds that /api/show takes
 }
 
 func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -50,6 +51,15 @@ func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
 	if l.hung.Load() {
 		<-r.Context().Done()
 		return nil, r.Context().Err()
+	}
+	if r.URL.Path == "/api/show" {
+		late := time.NewTimer(time.Duration(l.slow.Load()) * time.Second)
+		defer late.Stop()
+		select {
+		case <-late.C:
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
 	}
 	resp, err := l.rt.RoundTrip(r)
 	if err == nil && l.fake.Load() {
