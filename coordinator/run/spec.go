@@ -3,6 +3,7 @@ package run
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -76,6 +77,11 @@ func parseSpec(kind string, body json.RawMessage) (*spec, error) {
 	default:
 		return nil, fmt.Errorf("%q is no primitive of this version", kind)
 	}
+	if kind == KindGenerate || kind == KindBatch {
+		if err := s.checkPrompt(kind); err != nil {
+			return nil, err
+		}
+	}
 	if len(s.Keys) > 0 && len(s.Keys) != len(s.Items) {
 		return nil, fmt.Errorf("batch: %d keys for %d items", len(s.Keys), len(s.Items))
 	}
@@ -83,6 +89,25 @@ func parseSpec(kind string, body json.RawMessage) (*spec, error) {
 		return nil, fmt.Errorf("%s: evaluate needs criteria and a model", kind)
 	}
 	return s, nil
+}
+
+// placeholder is what a prompt may hold in place of the item, and what looks like it.
+var placeholder = regexp.MustCompile(`\{\{([^{}]*)\}\}`)
+
+// checkPrompt refuses a prompt that every item would fail on, so that a batch of thousands says so once.
+func (s *spec) checkPrompt(kind string) error {
+	if strings.TrimSpace(s.Prompt) == "" {
+		return fmt.Errorf("%s: the prompt is empty", kind)
+	}
+	for _, found := range placeholder.FindAllStringSubmatch(s.Prompt, -1) {
+		switch {
+		case strings.TrimSpace(found[1]) != "item":
+			return fmt.Errorf("%s: unknown placeholder %s in the prompt: only {{item}} is known", kind, found[0])
+		case kind == KindGenerate && s.Item == nil:
+			return fmt.Errorf("%s: the prompt says {{item}} but there is no item", kind)
+		}
+	}
+	return nil
 }
 
 // items is how many items a step of this kind has.
@@ -135,7 +160,7 @@ func (s *spec) judgeRequest(item json.RawMessage) (json.RawMessage, error) {
 		Goal     string            `json:"goal,omitempty"`
 		Model    string            `json:"model"`
 		Sources  []json.RawMessage `json:"sources,omitempty"`
-	}{s.Evaluate.Criteria, strings.ReplaceAll(s.Prompt, "{{item}}", "(the item)"), s.Evaluate.Model, sources})
+	}{s.Evaluate.Criteria, placeholder.ReplaceAllString(s.Prompt, "(the item)"), s.Evaluate.Model, sources})
 }
 
 // shared is the request without what travels beside it: what every attempt of a step has in common.

@@ -50,7 +50,7 @@ export default async function run({ goal, planner, model, judge = planner, conte
 
   output("steps", results.items.map(({ value, failure }, i) => ({
     id: steps[i].id, goal: steps[i].goal, status: value ? "succeeded" : failure?.kind === "skipped" ? "skipped" : "failed",
-    verdict: value?.evaluation.verdict ?? failure?.kind, ref: value?.text, reasons: value?.evaluation.reasons ?? [failure?.message] })));
+    verdict: value?.evaluation.verdict ?? failure?.kind, text: value?.text, reasons: value?.evaluation.reasons ?? [failure?.message] })));
   const ends = results.values.filter((done) => !results.values.some((other) => other.step.depends_on.includes(done.step.id)));
   if (ends.length === 0) return log.error("no step succeeded, so there is no result");
 
