@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -30,7 +31,11 @@ func checkInput(params, input json.RawMessage) error {
 	if params == nil {
 		return nil
 	}
-	sch, err := compile(params)
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(params))
+	var sch *jsonschema.Schema
+	if err == nil {
+		sch, err = compileValue(doc)
+	}
 	if err != nil {
 		return apierr.New(apierr.InvalidArgument, "the workflow's own `params` is no JSON Schema: %v", err).WithNext("repair the exported `params`")
 	}
@@ -40,20 +45,12 @@ func checkInput(params, input json.RawMessage) error {
 	}
 	var invalid *jsonschema.ValidationError
 	if err := sch.Validate(v); errors.As(err, &invalid) {
-		return apierr.New(apierr.InvalidArgument, "the input does not match the workflow's parameters: %s", strings.Join(faults(invalid), "; ")).
+		return apierr.New(apierr.InvalidArgument, "the input does not match the workflow's parameters: %s", strings.Join(faults(invalid, fileHint(doc)), "; ")).
 			WithNext("loopkeeper run WORKFLOW --params shows what it takes")
 	} else if err != nil {
 		return apierr.Wrap(err, apierr.Internal, "check the input")
 	}
 	return nil
-}
-
-func compile(raw json.RawMessage) (*jsonschema.Schema, error) {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	if err != nil {
-		return nil, err
-	}
-	return compileValue(doc)
 }
 
 // compileValue compiles a decoded schema. Formats are asserted, and nothing outside of the schema is read.
@@ -71,7 +68,7 @@ func compileValue(doc any) (*jsonschema.Schema, error) {
 	var invalid *jsonschema.SchemaValidationError
 	var inner *jsonschema.ValidationError
 	if errors.As(err, &invalid) && errors.As(invalid.Err, &inner) {
-		return nil, errors.New(strings.Join(faults(inner), "; "))
+		return nil, errors.New(strings.Join(faults(inner, noHint), "; "))
 	}
 	return sch, err
 }
@@ -93,13 +90,13 @@ func isDigest(s string) bool { return len(s) == 64 && strings.Trim(s, "012345678
 // mostFaults is how many faults of an input are told at once.
 const mostFaults = 5
 
-// faults lists the leaves of a validation error as "JSON pointer: what is wrong".
-func faults(e *jsonschema.ValidationError) []string {
+// faults lists the leaves of a validation error as "JSON pointer: what is wrong", each with what hint adds.
+func faults(e *jsonschema.ValidationError, hint func(*jsonschema.ValidationError) string) []string {
 	var out []string
 	var walk func(e *jsonschema.ValidationError)
 	walk = func(e *jsonschema.ValidationError) {
 		if _, group := e.ErrorKind.(*kind.Group); len(e.Causes) == 0 && !group {
-			out = append(out, pointer(e.InstanceLocation)+": "+fault(e.ErrorKind))
+			out = append(out, pointer(e.InstanceLocation)+": "+fault(e.ErrorKind)+hint(e))
 		}
 		for _, c := range e.Causes {
 			walk(c)
@@ -122,8 +119,45 @@ func fault(k jsonschema.ErrorKind) string {
 	return k.LocalizedString(message.NewPrinter(language.English))
 }
 
+func noHint(*jsonschema.ValidationError) string { return "" }
+
+// fileHint returns what says how files are given, where something else stands in place of one or of several.
+func fileHint(params any) func(*jsonschema.ValidationError) string {
+	return func(e *jsonschema.ValidationError) string {
+		_, at, _ := strings.Cut(e.SchemaURL, "#")
+		part, _ := partAt(params, at).(map[string]any)
+		items, _ := part["items"].(map[string]any)
+		if _, wrongType := e.ErrorKind.(*kind.Type); !wrongType || part["format"] != FileFormat && items["format"] != FileFormat {
+			return ""
+		}
+		return ` (files are given as "@path")`
+	}
+}
+
+// partAt is the part of a decoded document at a JSON pointer, nil when there is none.
+func partAt(doc any, pointer string) any {
+	for _, p := range strings.Split(strings.TrimPrefix(pointer, "/"), "/") {
+		switch v := doc.(type) {
+		case map[string]any:
+			doc = v[unescapes.Replace(p)]
+		case []any:
+			i, err := strconv.Atoi(p)
+			if err != nil || i < 0 || i >= len(v) {
+				return nil
+			}
+			doc = v[i]
+		default:
+			return nil
+		}
+	}
+	return doc
+}
+
 // escapes of RFC 6901.
-var escapes = strings.NewReplacer("~", "~0", "/", "~1")
+var (
+	escapes   = strings.NewReplacer("~", "~0", "/", "~1")
+	unescapes = strings.NewReplacer("~1", "/", "~0", "~")
+)
 
 // pointer is the JSON pointer of a place in a document, "/" for the document itself: an empty one would not be seen.
 func pointer(path []string) string {

@@ -19,7 +19,7 @@ func traceMessage(e ledger.Event) *coordinatorv1.GetTraceResponse {
 }
 
 func outputMessage(o engine.Output) *coordinatorv1.Output {
-	m := &coordinatorv1.Output{Name: o.Name, ValueJson: o.Value}
+	m := &coordinatorv1.Output{Name: o.Name, ValueJson: o.Value, Inferred: o.Inferred}
 	if o.Ref != nil {
 		m.Ref = &coordinatorv1.Ref{Sha256: o.Ref.SHA256, Name: o.Ref.Name, Bytes: uint64(o.Ref.Bytes)}
 	}
@@ -49,7 +49,7 @@ func counts(c run.Counts) *coordinatorv1.Counts {
 func runMessage(v engine.View) *coordinatorv1.Run {
 	m := &coordinatorv1.Run{Id: v.ID, Workflow: v.Workflow, State: string(v.Status), Created: stamp(v.Created), Started: stamp(v.Started), Ended: stamp(v.Ended),
 		Error: v.Error, ErrorStack: v.ErrorStack, Items: counts(v.Items), PromptTokens: v.PromptTokens, OutputTokens: v.OutputTokens, Calls: v.Calls,
-		Simulated: v.Simulated, Logs: v.Logs, ScriptSha256: v.Script, Seed: v.Seed, Key: v.Key, Outputs: v.Outputs}
+		Simulated: v.Simulated, Logs: v.Logs, ScriptSha256: v.Script, Seed: v.Seed, Key: v.Key, Outputs: v.Outputs, CancelReason: v.CancelReason}
 	for _, st := range v.Steps {
 		m.Steps = append(m.Steps, &coordinatorv1.Step{Id: strconv.Itoa(st.Pos), Kind: st.Kind, Label: st.Label, State: string(st.Status), Model: st.Model,
 			Items: counts(st.Items), WaitingFor: st.WaitingFor, Started: stamp(st.Started), Ended: stamp(st.Ended), Error: st.Error, Node: st.Node})
@@ -60,13 +60,15 @@ func runMessage(v engine.View) *coordinatorv1.Run {
 	}
 	for _, f := range v.InFlight {
 		m.InFlight = append(m.InFlight, &coordinatorv1.InFlight{Step: strconv.Itoa(f.Step), Item: int32(f.Item), Label: f.Label, Node: f.Node, Model: f.Model,
-			Attempt: int32(f.Attempt), Tokens: f.Tokens, TokensPerSecond: f.TokensPerSecond, Since: stamp(f.Since), Phase: f.Phase})
+			Attempt: int32(f.Attempt), Tokens: f.Tokens, TokensPerSecond: f.TokensPerSecond, Since: stamp(f.Since), Phase: f.Phase,
+			Judging: f.Judging, NodeState: string(f.NodeState)})
 	}
 	for _, w := range v.Waiting {
 		m.Waiting = append(m.Waiting, &coordinatorv1.Reason{WaitingFor: w.WaitingFor, Count: int64(w.Count), Why: w.Why})
 	}
 	for _, g := range v.Failures {
-		m.Failures = append(m.Failures, &coordinatorv1.FailureGroup{Kind: g.Kind, Message: g.Message, Count: int64(len(g.Items)), Items: g.Items, RetryHelps: g.RetryHelps, Next: g.Next})
+		m.Failures = append(m.Failures, &coordinatorv1.FailureGroup{Kind: g.Kind, Message: g.Message, Count: int64(len(g.Items)), Items: g.Items, RetryHelps: g.RetryHelps,
+			Next: g.Next, Simulated: g.Simulated})
 	}
 	return m
 }

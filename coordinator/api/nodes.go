@@ -2,6 +2,8 @@ package api
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
@@ -47,9 +49,13 @@ func (s *Server) Explain(ctx context.Context, r *coordinatorv1.ExplainRequest) (
 		if asked == 0 {
 			asked = s.o.Context(m)
 		}
+		if len(snap.Nodes) > 0 && !has(snap, m) {
+			return nil, apierr.ToStatus(apierr.New(apierr.NotFound, "no machine has a model named %s", m).
+				WithNext("loopkeeper nodes -o json lists the models of each", "ollama pull "+m+" on one of them"))
+		}
 		_, why := scheduler.Admit(snap, m, asked, s.o.Limits)
 		e := explanation(m, why)
-		e.Need = s.need(snap, m, asked)
+		e.Need, e.Note = s.need(snap, m, asked)
 		out.Explanations = append(out.Explanations, e)
 		return out, nil
 	}
@@ -62,13 +68,23 @@ func (s *Server) Explain(ctx context.Context, r *coordinatorv1.ExplainRequest) (
 		return nil, apierr.ToStatus(err)
 	}
 	for _, e := range all {
-		out.Explanations = append(out.Explanations, explanation(e.Subject, e.Explanation))
+		m := explanation(e.Subject, e.Explanation)
+		m.Attempt = e.Attempt
+		out.Explanations = append(out.Explanations, m)
 	}
 	return out, nil
 }
 
-// need breaks a model's need down by part, from the first node that knows its shape.
-func (s *Server) need(snap scheduler.Snapshot, name string, asked int) *coordinatorv1.Need {
+// has says whether a node knows a model, lost ones too.
+func has(snap scheduler.Snapshot, name string) bool {
+	return slices.ContainsFunc(snap.Nodes, func(n scheduler.Node) bool {
+		return slices.ContainsFunc(n.Models, func(m scheduler.Model) bool { return ollamaName(m.Name) == ollamaName(name) })
+	})
+}
+
+// need breaks a model's need down by part, from the first node that knows its shape, and says when the context that was asked
+// for is more than the model takes.
+func (s *Server) need(snap scheduler.Snapshot, name string, asked int) (*coordinatorv1.Need, string) {
 	for _, n := range snap.Nodes {
 		for _, m := range n.Models {
 			if ollamaName(m.Name) != ollamaName(name) || m.Shape == nil {
@@ -76,11 +92,15 @@ func (s *Server) need(snap scheduler.Snapshot, name string, asked int) *coordina
 			}
 			c := scheduler.Context(m, asked, s.o.Limits)
 			need := scheduler.NeedFor(*m.Shape, c, max(n.Slots, 1), scheduler.NeedOptions{GPUs: 1})
+			note := ""
+			if asked > c {
+				note = fmt.Sprintf("a context of %d tokens was asked for, the model takes %d at most: it is capped", asked, c)
+			}
 			return &coordinatorv1.Need{WeightsBytes: need.Weights, KvBytes: need.KV, GraphBytes: need.Graph, ProjectorBytes: need.Projector,
-				ConstantBytes: need.Constant, MarginBytes: need.Margin}
+				ConstantBytes: need.Constant, MarginBytes: need.Margin}, note
 		}
 	}
-	return nil
+	return nil, ""
 }
 
 func explanation(subject string, e scheduler.Explanation) *coordinatorv1.Explanation {

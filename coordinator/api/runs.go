@@ -54,13 +54,16 @@ func (s *Server) WatchRun(r *coordinatorv1.WatchRunRequest, stream coordinatorv1
 			return err
 		}
 	}
-	return watched(stream.Context(), ended)
+	return s.watched(stream.Context(), ended)
 }
 
 // watched tells a watch that ended with its run from one that was cut off: the run of that goes on.
-func watched(ctx context.Context, ended bool) error {
+func (s *Server) watched(ctx context.Context, ended bool) error {
 	if ended || ctx.Err() != nil {
 		return ctx.Err()
+	}
+	if err := s.o.Engine.Err(); err != nil {
+		return apierr.ToStatus(err)
 	}
 	return apierr.ToStatus(apierr.New(apierr.Unavailable, "the coordinator is stopping; the run goes on when it is back").WithNext("loopkeeper up"))
 }
@@ -160,7 +163,7 @@ func (s *Server) GetTrace(r *coordinatorv1.GetTraceRequest, stream coordinatorv1
 			return err
 		}
 	}
-	return watched(ctx, ended)
+	return s.watched(ctx, ended)
 }
 
 // position reads a step id; "" is -1.

@@ -261,3 +261,51 @@ func TestCancel(t *testing.T) {
 		t.Errorf("the run is %v", v)
 	}
 }
+
+func TestACancelKeepsItsReason(t *testing.T) {
+	r := newRig(t)
+	out, err := r.submit("map", oneItem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.client.CancelRun(t.Context(), &coordinatorv1.CancelRunRequest{RunId: out.GetRunId(), Reason: "wrong prompt"}); err != nil {
+		t.Fatal(err)
+	}
+	v, gerr := r.client.GetRun(t.Context(), &coordinatorv1.GetRunRequest{RunId: out.GetRunId()})
+	if gerr != nil || v.GetRun().GetCancelReason() != "wrong prompt" {
+		t.Errorf("the run says %q, %v", v.GetRun().GetCancelReason(), gerr)
+	}
+	list, gerr := r.client.ListRuns(t.Context(), &coordinatorv1.ListRunsRequest{})
+	if gerr != nil || list.GetRuns()[0].GetCancelReason() != "wrong prompt" {
+		t.Errorf("the list says %v, %v", list.GetRuns(), gerr)
+	}
+}
+
+func TestExplainSaysWhatIsNoQuestion(t *testing.T) {
+	r := newRig(t, newMachine("attic"))
+	explain := func(q *coordinatorv1.ExplainRequest) (*coordinatorv1.Explanation, error) {
+		e, err := r.client.Explain(t.Context(), q)
+		if err != nil {
+			return nil, err
+		}
+		return e.GetExplanations()[0], nil
+	}
+	_, err := explain(&coordinatorv1.ExplainRequest{Subject: &coordinatorv1.ExplainRequest_Model{Model: "zzzz"}})
+	refused(t, apierr.As(apierr.FromStatus(err)), apierr.NotFound, "zzzz")
+	e, err := explain(&coordinatorv1.ExplainRequest{Subject: &coordinatorv1.ExplainRequest_Model{Model: "small:1b"}, Context: 1 << 20})
+	if err != nil || !strings.Contains(e.GetNote(), "8192 at most") {
+		t.Errorf("a context beyond the model's own: %v, %v", e, err)
+	}
+	out, serr := r.submit("map", `{"model":"small:1b","prompt":"Say {{item}}","items":["x","y"]}`)
+	if serr != nil {
+		t.Fatal(serr)
+	}
+	r.eventually("the run ends", func() bool {
+		v, err := r.client.GetRun(t.Context(), &coordinatorv1.GetRunRequest{RunId: out.GetRunId()})
+		return err == nil && v.GetRun().GetState() == "completed"
+	})
+	e, err = explain(&coordinatorv1.ExplainRequest{Subject: &coordinatorv1.ExplainRequest_RunId{RunId: out.GetRunId()}})
+	if err != nil || !strings.Contains(e.GetSummary(), "has ended (completed)") || !strings.Contains(e.GetSummary(), "2 on the attic") {
+		t.Errorf("of a run that has ended: %v, %v", e, err)
+	}
+}

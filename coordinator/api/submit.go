@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/engine"
-	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
 	"github.com/loopkeeper/loopkeeper/coordinator/script"
 	"github.com/loopkeeper/loopkeeper/coordinator/workflows"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
@@ -37,26 +36,26 @@ func (s *Server) Submit(ctx context.Context, r *coordinatorv1.SubmitRequest) (*c
 }
 
 func (s *Server) submit(ctx context.Context, r *coordinatorv1.SubmitRequest) (*coordinatorv1.SubmitResponse, error) {
-	if !r.GetDryRun() {
-		if id, err := s.known(ctx, r.GetKey()); err != nil || id != "" {
-			return &coordinatorv1.SubmitResponse{RunId: id, Existing: id != ""}, err
-		}
-	}
-	limit, err := timeLimit(r.GetTimeLimitSeconds())
-	if err != nil {
-		return nil, err
-	}
 	p, err := program(r.GetBuiltIn(), r.GetBundle())
-	if err != nil {
-		return nil, err
-	}
-	iface, err := s.describe(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	input, err := script.Canonical(orNull(r.GetInputJson()))
 	if err != nil {
 		return nil, apierr.New(apierr.InvalidArgument, "the input is not JSON: %v", err)
+	}
+	job := engine.Submission{Workflow: p.Name, Program: p, Input: input, Key: r.GetKey()}
+	if !r.GetDryRun() {
+		if id, err := s.known(ctx, job); err != nil || id != "" {
+			return &coordinatorv1.SubmitResponse{RunId: id, Existing: id != ""}, err
+		}
+	}
+	if job.TimeLimit, err = timeLimit(r.GetTimeLimitSeconds()); err != nil {
+		return nil, err
+	}
+	iface, err := s.describe(ctx, p)
+	if err != nil {
+		return nil, err
 	}
 	if err := checkInput(iface.ParamsSchema, input); err != nil {
 		return nil, err
@@ -71,21 +70,11 @@ func (s *Server) submit(ctx context.Context, r *coordinatorv1.SubmitRequest) (*c
 	if r.GetDryRun() {
 		return out, nil
 	}
-	out.RunId, out.Existing, err = s.o.Engine.Submit(ctx, engine.Submission{Workflow: p.Name, Program: p, Input: input, Key: r.GetKey(), TimeLimit: limit})
+	out.RunId, out.Existing, err = s.o.Engine.Submit(ctx, job)
+	if out.Existing { // the same key was sent twice at once
+		err = s.sameJob(ctx, out.RunId, job)
+	}
 	return out, err
-}
-
-// known returns the run that has an idempotency key, "" when there is none. It comes before every check: whoever sends a
-// key again wants to hear of the run, whatever the fleet looks like by now.
-func (s *Server) known(ctx context.Context, key string) (string, error) {
-	if key == "" {
-		return "", nil
-	}
-	rows, err := s.o.Store.Runs(ctx, ledger.RunFilter{Key: key, Limit: 1})
-	if err != nil || len(rows) == 0 {
-		return "", err
-	}
-	return rows[0].ID, nil
 }
 
 // timeLimit reads a number of seconds, of which a century is more than anyone means.

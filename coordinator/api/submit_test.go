@@ -157,3 +157,71 @@ func TestTimeLimitMakesSense(t *testing.T) {
 		refused(t, err, apierr.InvalidArgument, "time limit")
 	}
 }
+
+// A key belongs to one job: another job under it is told so, and not given results that answer something else.
+func TestKeyOfAnotherJobIsAConflict(t *testing.T) {
+	r := newRig(t, newMachine("attic"))
+	a, err := r.put("a.txt", "one text")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := r.put("b.txt", "another text")
+	if err != nil {
+		t.Fatal(err)
+	}
+	input := func(prompt, sha, name string) string {
+		return `{"model":"small:1b","prompt":"` + prompt + ` {{item}}","items":[{"ref":"` + sha + `","name":"` + name + `"}]}`
+	}
+	ask := func(workflow, input string) (*coordinatorv1.SubmitResponse, *apierr.Error) {
+		return r.ask(&coordinatorv1.SubmitRequest{Workflow: &coordinatorv1.SubmitRequest_BuiltIn{BuiltIn: workflow}, InputJson: []byte(input), Key: "night"})
+	}
+	first, err := ask("map", input("Say", a.GetSha256(), "a.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, in := range map[string]string{"same": input("Say", a.GetSha256(), "a.txt"), "in another order, under another name": `{"items":[{"name":"moved/a.txt","ref":"` +
+		a.GetSha256() + `"}],"prompt":"Say {{item}}","model":"small:1b"}`} {
+		if again, err := ask("map", in); err != nil || again.GetRunId() != first.GetRunId() {
+			t.Errorf("%s: %v, %v", name, again, err)
+		}
+	}
+	for name, c := range map[string]struct{ workflow, input, says string }{
+		"prompt":   {"map", input("Shout", a.GetSha256(), "a.txt"), "another prompt"},
+		"file":     {"map", input("Say", b.GetSha256(), "a.txt"), "another items"},
+		"two":      {"map", input("Shout", b.GetSha256(), "a.txt"), "another items, prompt"},
+		"workflow": {"plan", `{"goal":"g","planner":"small:1b","model":"small:1b"}`, "its workflow is map"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := ask(c.workflow, c.input)
+			refused(t, err, apierr.Conflict, first.GetRunId(), c.says)
+			if err != nil && (len(err.Next) != 2 || err.Next[1] != "loopkeeper result "+first.GetRunId()) {
+				t.Errorf("next: %q", err.Next)
+			}
+		})
+	}
+}
+
+func TestKeyOfAnotherScriptIsAConflict(t *testing.T) {
+	r := newRig(t, newMachine("attic"))
+	ask := func(text string) (*coordinatorv1.SubmitResponse, *apierr.Error) {
+		return r.ask(&coordinatorv1.SubmitRequest{Workflow: &coordinatorv1.SubmitRequest_Bundle{Bundle: bundle(t, text)}, InputJson: []byte("{}"), Key: "k"})
+	}
+	first, err := ask("export default async function flow() { return 1; }")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = ask("export default async function flow() { return 2; }")
+	refused(t, err, apierr.Conflict, first.GetRunId(), "flow.ts has changed")
+}
+
+func TestATextInPlaceOfFilesSaysHowFilesAreGiven(t *testing.T) {
+	r := newRig(t)
+	_, err := r.script(`import { t } from "loopkeeper";
+export const params = t.object({ notes: t.files(), rules: t.file(), words: t.array(t.string()) });
+export default async function flow() {}`, `{"notes":"a.txt","rules":"b.txt","words":"c"}`)
+	refused(t, err, apierr.InvalidArgument, `/notes: got string, want array (files are given as "@path")`,
+		`/rules: got string, want object (files are given as "@path")`)
+	if err != nil && strings.Count(err.Message, "@path") != 2 {
+		t.Errorf("a list of texts is taken for files: %s", err.Message)
+	}
+}

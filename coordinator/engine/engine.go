@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,12 +16,11 @@ type Engine struct {
 	o     Options
 	inbox *mailbox[message]
 
-	ctx    context.Context // ends with Stop, or with a ledger that cannot be written
-	cancel context.CancelFunc
+	ctx    context.Context // ends with Stop, or with a ledger that cannot be written, which is its cause then
+	cancel context.CancelCauseFunc
 	wg     sync.WaitGroup
 	done   chan struct{} // closed when nothing runs any more
 	end    sync.Once
-	err    error // why the loop ended by itself; read after done
 
 	fleet    Fleet
 	dispatch Dispatcher
@@ -50,7 +51,7 @@ func New(o Options) *Engine {
 		o: o.withDefaults(), inbox: newMailbox[message](), done: make(chan struct{}),
 		runs: map[string]*active{}, flights: map[string]*flight{}, orphans: map[string]orphan{}, moves: newMoves(),
 	}
-	e.ctx, e.cancel = context.WithCancel(context.Background())
+	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	e.busy.Store(&map[string]int{})
 	return e
 }
@@ -73,7 +74,7 @@ func (e *Engine) Start(ctx context.Context, f Fleet, d Dispatcher) error {
 
 // Stop ends the engine and waits until nothing of it runs. Runs under way go on at the next start. It may be called again.
 func (e *Engine) Stop() {
-	e.cancel()
+	e.cancel(nil)
 	e.wg.Wait()
 	e.end.Do(func() { close(e.done) })
 }
@@ -83,12 +84,10 @@ func (e *Engine) Done() <-chan struct{} { return e.done }
 
 // Err returns why the engine stopped by itself, nil while it runs and after Stop.
 func (e *Engine) Err() error {
-	select {
-	case <-e.done:
-		return e.err
-	default:
-		return nil
+	if err := context.Cause(e.ctx); !errors.Is(err, context.Canceled) {
+		return err
 	}
+	return nil
 }
 
 // loop is the single writer: it takes everything that is ready as one turn, and a turn is one commit.
@@ -104,6 +103,7 @@ func (e *Engine) loop() {
 		case <-e.inbox.wake:
 			t.place = false // a message says so itself
 		case <-e.fleet.Changed():
+			e.refresh()
 		case <-e.alarm.C:
 		}
 		t.now = now()
@@ -120,10 +120,10 @@ func (e *Engine) loop() {
 // fail stops everything without another effect: what is durable is told to the next start by the ledger, and memory may be
 // ahead of it.
 func (e *Engine) fail(err error) {
-	e.err = apierr.Wrap(err, apierr.Unavailable, "the ledger could not be written; nothing goes on until it can").
+	why := apierr.Wrap(err, apierr.Unavailable, "the ledger could not be written; nothing goes on until it can").
 		WithNext("free space on the disk of the data folder, then start loopkeeper again: no finished work is lost")
-	e.o.Log.Error("the engine stops", "err", e.err)
-	e.cancel()
+	e.o.Log.Error("the engine stops", "err", why)
+	e.cancel(why)
 	e.closeWatchers()
 }
 
@@ -152,8 +152,12 @@ func ask[T any](ctx context.Context, e *Engine, f func(t *turn) func() (T, error
 	case <-ctx.Done():
 		return none, ctx.Err()
 	case <-e.ctx.Done():
-		return none, apierr.New(apierr.Unavailable, "the coordinator is stopping").WithNext("start loopkeeper again")
+		return none, cmp.Or[error](e.Err(), errStopping())
 	}
+}
+
+func errStopping() error {
+	return apierr.New(apierr.Unavailable, "the coordinator is stopping").WithNext("start loopkeeper again")
 }
 
 // reply is an answer that needs no commit.

@@ -467,3 +467,25 @@ func TestPlacementSeesAWindow(t *testing.T) {
 		}
 	})
 }
+
+// A script fails for reasons that have no line, too; its file is named all the same.
+func TestEveryFailureOfAScriptNamesItsFile(t *testing.T) {
+	for name, body := range map[string]string{
+		"deadlock":    `await new Promise(() => {});`,
+		"placeholder": "\n" + `await generate({ model: "small:8b", prompt: "Say {{thing}}" });`,
+		"batch":       "\n" + `await batch({ model: "small:8b", items: ["a"], prompt: "Say {{thing}}" });`,
+	} {
+		p := program(t, body)
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, newFarm(1), Options{})
+			v := r.wait(r.submit(p, nil))
+			t.Log(name, v.Error)
+			if v.Status != run.Failed || !strings.HasPrefix(v.Error, "flow.ts:") {
+				t.Errorf("%s: %s, %q", name, v.Status, v.Error)
+			}
+			if name != "deadlock" && !strings.HasPrefix(v.Error, "flow.ts:4:") {
+				t.Errorf("%s does not name the line: %q", name, v.Error)
+			}
+		})
+	}
+}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -21,15 +22,17 @@ type farm struct {
 	changed chan struct{}
 	calls   map[string]*call
 	sends   []Attempt
-	answer  func(a Attempt) Result        // what a call comes to; nil is a value that names its item
-	takes   func(a Attempt) time.Duration // nil is some time around a second
-	deaf    bool                          // workers take no notice of a cancel
+	answer  func(a Attempt) Result          // what a call comes to; nil is a value that names its item
+	takes   func(a Attempt) time.Duration   // nil is some time around a second
+	deaf    bool                            // workers take no notice of a cancel
+	breaks  func(node string) time.Duration // when not 0, the call of a load breaks off after so long; the machine goes on loading
 	wg      sync.WaitGroup
 }
 
 type machine struct {
 	scheduler.Node
 	loads int // how often something was loaded there
+	asked int // how often a load was asked for
 }
 
 type call struct {
@@ -155,15 +158,35 @@ func (f *farm) Cancel(_, key string) {
 }
 
 func (f *farm) Load(node string, d scheduler.Decision) {
+	f.mu.Lock()
+	f.node(node).asked++
+	f.mu.Unlock()
+	var broken time.Duration
+	if f.breaks != nil {
+		broken = f.breaks(node)
+	}
+	if broken > 0 {
+		f.wg.Go(func() {
+			time.Sleep(broken)
+			f.toSink(func(s Sink) { s.Moved(node, d, false, errors.New("the connection broke")) })
+		})
+	}
 	f.wg.Go(func() {
 		time.Sleep(4 * time.Second)
 		f.mu.Lock()
 		n := f.node(node)
+		if slices.ContainsFunc(n.Loaded, func(l scheduler.Loaded) bool { return l.Digest == d.Digest }) {
+			f.mu.Unlock() // an earlier load did it
+			f.toSink(func(s Sink) { s.Moved(node, d, false, nil) })
+			return
+		}
 		n.loads++
 		n.Loaded = append(n.Loaded, scheduler.Loaded{Digest: d.Digest, Name: d.Model, Context: d.Context, SizeBytes: d.Need, Since: time.Now()})
 		n.Pools[0].Free.N -= min(d.Need, n.Pools[0].Free.N)
 		f.mu.Unlock()
-		f.toSink(func(s Sink) { s.Moved(node, d, false, nil) })
+		if broken == 0 {
+			f.toSink(func(s Sink) { s.Moved(node, d, false, nil) })
+		}
 		f.change()
 	})
 }

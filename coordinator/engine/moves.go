@@ -28,6 +28,8 @@ type nodeMoves struct {
 	loading *move // until the reports show the model, or it failed
 	leaving map[string]*move
 	avoid   map[string]time.Time
+	broken  map[string]bool // digests of avoid whose load call broke off: the node may have loaded them all the same
+	given   map[string]int  // calls of loads that were given up with their node and still have to end
 	use     map[string]time.Time
 	since   map[string]time.Time // when a model was loaded, or first seen loaded
 	roomFor string               // key of the task that the latest unload was for
@@ -44,7 +46,8 @@ func newMoves() moves { return moves{nodes: map[string]*nodeMoves{}} }
 func (m moves) of(node string) *nodeMoves {
 	n := m.nodes[node]
 	if n == nil {
-		n = &nodeMoves{leaving: map[string]*move{}, avoid: map[string]time.Time{}, use: map[string]time.Time{}, since: map[string]time.Time{}}
+		n = &nodeMoves{leaving: map[string]*move{}, avoid: map[string]time.Time{}, broken: map[string]bool{},
+			given: map[string]int{}, use: map[string]time.Time{}, since: map[string]time.Time{}}
 		m.nodes[node] = n
 	}
 	return n
@@ -68,6 +71,10 @@ func (m moves) begin(d scheduler.Decision, now time.Time) bool {
 // ended notes how a load or unload ended.
 func (m moves) ended(node string, d scheduler.Decision, spilled bool, err error, now time.Time) {
 	n := m.of(node)
+	if d.Action == scheduler.Load && n.given[d.Digest] > 0 { // one from before the node was lost says nothing of a later one
+		n.given[d.Digest]--
+		return
+	}
 	switch mv := n.leaving[d.Digest]; {
 	case d.Action == scheduler.Unload && mv != nil && err == nil:
 		mv.ended = now
@@ -76,12 +83,12 @@ func (m moves) ended(node string, d scheduler.Decision, spilled bool, err error,
 	case n.loading == nil || n.loading.Digest != d.Digest:
 	case err != nil:
 		n.loading = nil
-		n.avoid[d.Digest] = now.Add(failedAvoid)
+		n.avoid[d.Digest], n.broken[d.Digest] = now.Add(failedAvoid), true
 	default:
 		n.loading.ended = now
 		n.since[d.Digest] = now
 		if spilled {
-			n.avoid[d.Digest] = now.Add(spilledAvoid)
+			m.avoid(node, d.Digest, now.Add(spilledAvoid))
 		}
 	}
 }
@@ -89,6 +96,9 @@ func (m moves) ended(node string, d scheduler.Decision, spilled bool, err error,
 // lost forgets what was in flight on a node.
 func (m moves) lost(node string) {
 	n := m.of(node)
+	if n.loading != nil && n.loading.ended.IsZero() {
+		n.given[n.loading.Digest]++
+	}
 	n.loading = nil
 	clear(n.leaving)
 }
@@ -97,7 +107,11 @@ func (m moves) lost(node string) {
 func (m moves) used(node, digest string, now time.Time) { m.of(node).use[digest] = now }
 
 // avoid keeps a model from a node until a time.
-func (m moves) avoid(node, digest string, until time.Time) { m.of(node).avoid[digest] = until }
+func (m moves) avoid(node, digest string, until time.Time) {
+	n := m.of(node)
+	n.avoid[digest] = until
+	delete(n.broken, digest)
+}
 
 // fill adds to a node's report what only the engine knows. The report itself is not changed: it may be shared.
 func (m moves) fill(n scheduler.Node, flights []*flight, now time.Time) scheduler.Node {
@@ -167,7 +181,10 @@ func (n *nodeMoves) settle(report scheduler.Node, now time.Time) {
 			delete(n.leaving, digest)
 		}
 	}
-	maps.DeleteFunc(n.avoid, func(_ string, until time.Time) bool { return !until.After(now) })
+	maps.DeleteFunc(n.avoid, func(digest string, until time.Time) bool {
+		return !until.After(now) || n.broken[digest] && shown(digest)
+	})
+	maps.DeleteFunc(n.broken, func(digest string, _ bool) bool { return n.avoid[digest].IsZero() })
 }
 
 // next is when something of a node changes by the passing of time alone, zero for never.

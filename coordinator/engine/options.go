@@ -16,8 +16,6 @@ type Options struct {
 	Host  script.Host
 	// Place decides where attempts run; nil is scheduler.Place with default limits.
 	Place func(scheduler.Snapshot) scheduler.Plan
-	// Roles maps names that scripts use for models ("judge") to models; a name without an entry is a model's own.
-	Roles map[string]string
 	// MaxScripts bounds the scripts that are hosted at once; further runs stay queued. 0 is 8.
 	MaxScripts int
 	// ReattachGrace is how long after a restart an attempt waits for its node before it goes elsewhere. 0 is 20 s.

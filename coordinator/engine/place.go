@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -14,6 +13,7 @@ import (
 type wait struct {
 	why     scheduler.Explanation
 	subject string // key of the attempt it was said of
+	item    int    // of that attempt
 	backoff int    // items whose backoff has not ended
 }
 
@@ -38,16 +38,13 @@ func (e *Engine) waiting(now time.Time, window int) ([]scheduler.Task, map[strin
 			key := a.state.Key(tk.AttemptID)
 			candidates[key] = candidate{a, tk}
 			tasks = append(tasks, scheduler.Task{
-				Key: key, Run: a.state.Pinned.ID, Model: e.model(tk.Model), Context: tk.Context, Ready: tk.Ready, Avoid: tk.Avoid, Embed: tk.Embed,
+				Key: key, Run: a.state.Pinned.ID, Model: tk.Model, Context: tk.Context, Ready: tk.Ready, Avoid: tk.Avoid, Embed: tk.Embed,
 			})
 		}
 	}
 	slices.SortStableFunc(tasks, func(a, b scheduler.Task) int { return a.Ready.Compare(b.Ready) })
 	return tasks, candidates
 }
-
-// model is the model that a name in a script stands for.
-func (e *Engine) model(name string) string { return cmp.Or(e.o.Roles[name], name) }
 
 // nodes is what the fleet reports, completed by what only the engine knows.
 func (e *Engine) nodes(now time.Time) []scheduler.Node {
@@ -99,7 +96,7 @@ func (t *turn) placeAttempts() {
 				t.reject(c, d, kind)
 			} else {
 				w := c.run.waits[c.ticket.Pos]
-				w.why, w.subject = d.Why, d.Task
+				w.why, w.subject, w.item = d.Why, d.Task, c.ticket.Item
 				c.run.waits[c.ticket.Pos] = w
 				c.run.stale = true
 			}

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
@@ -130,7 +133,7 @@ func (e *Engine) Run(ctx context.Context, id string) (View, error) {
 		if a != nil {
 			return e.view(a), nil
 		}
-		return stateView(s, e.names()), nil
+		return stateView(s, e.roster()), nil
 	})
 }
 
@@ -175,10 +178,10 @@ func (e *Engine) Items(ctx context.Context, id string, step, from, limit int) (I
 		if st == nil || st.Note {
 			return part{}, apierr.New(apierr.NotFound, "run %s has no such step", s.Pinned.ID).WithNext("loopkeeper show " + s.Pinned.ID)
 		}
-		name := e.names()
+		known := e.roster()
 		p := part{page: ItemsPage{Step: st.Pos, Total: len(st.Items), FinalPrefix: st.FinalPrefix()}}
 		for i := max(0, from); i < len(st.Items) && len(p.bodies) < limit; i++ {
-			p.page.Items = append(p.page.Items, itemView(st, i, name))
+			p.page.Items = append(p.page.Items, itemView(st, i, known))
 			p.bodies = append(p.bodies, st.Items[i].Result)
 		}
 		return p, nil
@@ -205,9 +208,9 @@ func firstBatch(s *run.State) *run.Step {
 	return first
 }
 
-func itemView(st *run.Step, i int, name func(string) string) ItemView {
+func itemView(st *run.Step, i int, known roster) ItemView {
 	it := &st.Items[i]
-	v := ItemView{Index: i, Key: st.ItemKey(i), Status: it.Status, Attempts: it.Sent[0], Node: name(it.Node), Simulated: it.Report.Simulated}
+	v := ItemView{Index: i, Key: st.ItemKey(i), Status: it.Status, Attempts: it.Sent[0], Node: known.name(it.Node), Simulated: it.Report.Simulated || known[it.Node].Simulated}
 	if it.Failure != nil && it.Status == run.StepFailed {
 		v.FailureKind, v.Failure = it.Failure.Kind, it.Failure.Message
 	}
@@ -240,7 +243,7 @@ func (e *Engine) Outputs(ctx context.Context, id string) ([]Output, error) {
 	return with(ctx, e, id, func(s *run.State, _ *active) ([]Output, error) {
 		var out []Output
 		for _, o := range s.Outputs {
-			view := Output{Name: o.Name, Value: o.Value, Sources: o.Sources}
+			view := Output{Name: o.Name, Value: o.Value, Sources: o.Sources, Inferred: o.Inferred}
 			var ref Ref
 			if json.Unmarshal(o.Value, &ref) == nil && ref.SHA256 != "" {
 				view.Value, view.Ref = nil, &ref
@@ -254,11 +257,11 @@ func (e *Engine) Outputs(ctx context.Context, id string) ([]Output, error) {
 // Explain says why a run's attempts are where they are, or not placed: of one step, or of all open ones with step -1.
 func (e *Engine) Explain(ctx context.Context, id string, step int) ([]Explanation, error) {
 	return with(ctx, e, id, func(s *run.State, a *active) ([]Explanation, error) {
-		if a == nil {
-			return nil, apierr.New(apierr.Conflict, "run %s has ended: nothing of it waits", s.Pinned.ID).WithNext("loopkeeper trace " + s.Pinned.ID)
-		}
 		if step >= 0 && s.Step(step) == nil {
 			return nil, apierr.New(apierr.NotFound, "run %s has no step %d", s.Pinned.ID, step).WithNext("loopkeeper show " + s.Pinned.ID)
+		}
+		if a == nil {
+			return explainEnded(s, step, e.roster()), nil
 		}
 		return e.explain(a, step), nil
 	})
@@ -266,18 +269,62 @@ func (e *Engine) Explain(ctx context.Context, id string, step int) ([]Explanatio
 
 func (e *Engine) explain(a *active, step int) []Explanation {
 	var out []Explanation
-	name := e.names()
+	known := e.roster()
 	for f := range a.state.Flights {
 		if step < 0 || f.Pos == step {
-			out = append(out, Explanation{a.state.Key(f.AttemptID), scheduler.Explanation{Summary: fmt.Sprintf("runs on %s: %s", name(f.Node), f.Why)}})
+			st := a.state.Requests[f.Pos]
+			summary := fmt.Sprintf("runs on %s: %s", known.name(f.Node), f.Why)
+			out = append(out, Explanation{itemName(st, f.Item), a.state.Key(f.AttemptID), scheduler.Explanation{Summary: summary}})
 		}
 	}
 	for _, st := range a.state.Requests {
 		if w, ok := a.waits[st.Pos]; ok && (step < 0 || st.Pos == step) && st.Counts.Waiting > 0 && w.subject != "" {
-			out = append(out, Explanation{w.subject, w.why})
+			subject := itemName(st, w.item)
+			if n := st.Counts.Waiting; n > 1 {
+				subject = fmt.Sprintf("%s and %d more", subject, n-1)
+			}
+			out = append(out, Explanation{subject, w.subject, w.why})
 		}
 	}
 	return out
+}
+
+// itemName is an item for people: its step and, in a batch, its key.
+func itemName(st *run.Step, i int) string {
+	if st.Kind == run.KindBatch {
+		return fmt.Sprintf("step %d, %s", st.Pos, st.ItemKey(i))
+	}
+	if st.Label != "" {
+		return fmt.Sprintf("step %d, %s", st.Pos, st.Label)
+	}
+	return fmt.Sprintf("step %d, %s", st.Pos, st.Kind)
+}
+
+// explainEnded says of a run that is over, or of one step of it, on which nodes its items ran.
+func explainEnded(s *run.State, step int, known roster) []Explanation {
+	on := map[string]int{}
+	for _, st := range s.Requests {
+		if step >= 0 && st.Pos != step {
+			continue
+		}
+		for i := range st.Items {
+			if id := st.Items[i].Node; id != "" {
+				on[known.name(id)]++
+			}
+		}
+	}
+	var where []string
+	for _, n := range slices.Sorted(maps.Keys(on)) {
+		where = append(where, fmt.Sprintf("%d on %s", on[n], n))
+	}
+	subject, what := "run "+s.Pinned.ID, "nothing of it ran on a machine"
+	if step >= 0 {
+		subject = fmt.Sprintf("%s, step %d", subject, step)
+	}
+	if len(where) > 0 {
+		what = "its items ran " + strings.Join(where, ", ")
+	}
+	return []Explanation{{Subject: subject, Explanation: scheduler.Explanation{Summary: fmt.Sprintf("has ended (%s), so nothing waits; %s", s.Status, what)}}}
 }
 
 // Snapshot returns what a placement decided now would see; submission checks and explain use it.

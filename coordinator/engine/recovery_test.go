@@ -187,13 +187,28 @@ func TestAFullDiskStopsTheEngineAndLosesNothing(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		r.store.before = true
 		r.store.left.Store(1)
+		asked := make(chan error, 1)
+		go func() { // whoever asks at that moment hears why
+			for err := error(nil); ; {
+				if _, err = r.e.Snapshot(t.Context()); err != nil {
+					asked <- err
+					return
+				}
+				time.Sleep(time.Millisecond)
+			}
+		}()
 		<-r.e.Done()
+		if err := <-asked; !errors.Is(err, errDisk) {
+			t.Errorf("who asked was told %v", err)
+		}
 		sent := len(f.sent())
 		if err := r.e.Err(); apierr.CodeOf(err) != apierr.Unavailable || !errors.Is(err, errDisk) || len(apierr.As(err).Next) == 0 {
 			t.Errorf("the engine stopped with %v", err)
 		}
 		if _, _, err := r.e.Submit(t.Context(), Submission{Workflow: "flow", Program: p}); apierr.CodeOf(err) != apierr.Unavailable {
 			t.Errorf("a submission to a stopped engine: %v", err)
+		} else if err := r.e.Err(); !errors.Is(err, errDisk) {
+			t.Errorf("later the reason is %v", err)
 		}
 		time.Sleep(time.Hour)
 		if more := len(f.sent()) - sent; more > 0 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
+	"github.com/loopkeeper/loopkeeper/scheduler"
 )
 
 // summary is the part of a view that lists show; a run's row carries it.
@@ -24,11 +25,12 @@ type summary struct {
 	Script       string     `json:"script"`
 	Seed         int64      `json:"seed"`
 	Outputs      []string   `json:"outputs,omitempty"`
+	CancelReason string     `json:"cancel_reason,omitempty"`
 }
 
 func summarise(s *run.State) summary {
 	out := summary{Items: s.Counts, Coverage: s.Counts.Coverage(), PromptTokens: s.PromptTokens, OutputTokens: s.OutputTokens,
-		Calls: s.Calls, Simulated: s.Simulated, Script: s.Pinned.Script, Seed: s.Pinned.Seed}
+		Calls: s.Calls, Simulated: s.Simulated, Script: s.Pinned.Script, Seed: s.Pinned.Seed, CancelReason: s.Reason}
 	out.Error, _ = endError(s)
 	for _, o := range s.Outputs {
 		out.Outputs = append(out.Outputs, o.Name)
@@ -44,30 +46,31 @@ func listView(r ledger.RunRow) (View, error) {
 	}
 	return View{ID: r.ID, Workflow: r.Workflow, Status: run.Status(r.State), Created: r.Created, Started: r.Started, Ended: r.Ended,
 		Key: r.Key, Error: s.Error, Items: s.Items, Coverage: s.Coverage, PromptTokens: s.PromptTokens, OutputTokens: s.OutputTokens,
-		Calls: s.Calls, Simulated: s.Simulated, Script: s.Script, Seed: s.Seed, Outputs: s.Outputs}, nil
+		Calls: s.Calls, Simulated: s.Simulated, Script: s.Script, Seed: s.Seed, Outputs: s.Outputs, CancelReason: s.CancelReason}, nil
 }
 
 // stateView is the part of a view that follows from the state alone.
-func stateView(s *run.State, name func(string) string) View {
+func stateView(s *run.State, known roster) View {
 	sum := summarise(s)
 	v := View{ID: s.Pinned.ID, Workflow: s.Pinned.Workflow, Status: s.Status, Created: s.Born, Started: s.Started, Ended: s.Ended,
 		Key: s.Pinned.Key, Error: sum.Error, Items: sum.Items, Coverage: sum.Coverage, PromptTokens: sum.PromptTokens,
 		OutputTokens: sum.OutputTokens, Calls: sum.Calls, Simulated: sum.Simulated, Script: sum.Script, Seed: sum.Seed,
-		Outputs: sum.Outputs, Logs: slices.Clone(s.Logs)}
+		Outputs: sum.Outputs, Logs: slices.Clone(s.Logs), CancelReason: sum.CancelReason}
 	_, v.ErrorStack = endError(s)
 	for _, st := range s.Requests {
-		v.Steps = append(v.Steps, stepView(st, name))
+		v.Steps = append(v.Steps, stepView(st, known))
 	}
 	for id, share := range s.Shares {
-		v.Nodes = append(v.Nodes, NodeShare{NodeID: id, Name: name(id), Items: share.Items, FailedTries: share.FailedTries,
-			OutputTokens: share.OutputTokens, OutputTime: time.Duration(share.OutputNanos), Simulated: share.Simulated})
+		v.Nodes = append(v.Nodes, NodeShare{NodeID: id, Name: known.name(id), Items: share.Items, FailedTries: share.FailedTries,
+			OutputTokens: share.OutputTokens, OutputTime: time.Duration(share.OutputNanos), Simulated: share.Simulated || known[id].Simulated})
 	}
 	slices.SortFunc(v.Nodes, func(a, b NodeShare) int { return strings.Compare(a.NodeID, b.NodeID) })
-	v.Failures = failureGroups(s)
+	v.Failures = failureGroups(s, known)
+	v.Simulated = v.Simulated || slices.ContainsFunc(v.Failures, func(g FailureGroup) bool { return g.Simulated })
 	return v
 }
 
-func stepView(st *run.Step, name func(string) string) StepView {
+func stepView(st *run.Step, known roster) StepView {
 	v := StepView{Pos: st.Pos, Kind: st.Kind, Label: st.Label, Status: st.Status, Model: st.Model, Items: st.Counts,
 		Started: st.Began, Ended: st.Ended}
 	if v.Started.IsZero() {
@@ -78,9 +81,9 @@ func stepView(st *run.Step, name func(string) string) StepView {
 	}
 	if len(st.Items) == 1 && st.Kind != run.KindBatch {
 		it := &st.Items[0]
-		v.Node = name(it.Node)
+		v.Node = known.name(it.Node)
 		if it.Flight != nil {
-			v.Node = name(it.Flight.Node)
+			v.Node = known.name(it.Flight.Node)
 		}
 	}
 	return v
@@ -96,8 +99,11 @@ func endError(s *run.State) (message, stack string) {
 	case end.Error != nil:
 		e := end.Error
 		message, stack = e.Message, e.Stack
-		if e.File != "" && e.Line > 0 {
+		switch {
+		case e.File != "" && e.Line > 0:
 			message = fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
+		case e.File != "": // one that has no line, such as too much memory
+			message = e.File + ": " + e.Message
 		}
 	case len(end.Shortfalls) > 0 && s.Status == run.TimedOut:
 		message = end.Shortfalls[0]
@@ -107,7 +113,7 @@ func endError(s *run.State) (message, stack string) {
 
 // failureGroups gathers what failed by kind, in the order in which the kinds appear; every failure is in exactly one. A step
 // whose failure the script collected goes by the name that the script gave its part.
-func failureGroups(s *run.State) []FailureGroup {
+func failureGroups(s *run.State, known roster) []FailureGroup {
 	var g groups
 	names := map[*run.Step]string{}
 	for _, c := range s.Collected {
@@ -123,16 +129,16 @@ func failureGroups(s *run.State) []FailureGroup {
 			if st.Kind == run.KindBatch {
 				label = st.ItemKey(i)
 			}
-			g.add(label, *st.Items[i].Failure)
+			g.add(label, *st.Items[i].Failure, known[st.Items[i].Node].Simulated)
 		}
 		if len(st.Failed) == 0 && st.Failure != nil {
-			g.add(label, *st.Failure)
+			g.add(label, *st.Failure, false)
 		}
 	}
 	for _, c := range s.Collected {
 		for _, f := range c.Failures {
 			if s.Of(f) == nil {
-				g.add(f.Key, run.Failure{Kind: cmp.Or(f.Kind, "collected"), Message: f.Message, Advice: run.Never})
+				g.add(f.Key, run.Failure{Kind: cmp.Or(f.Kind, "collected"), Message: f.Message, Advice: run.Never}, false)
 			}
 		}
 	}
@@ -141,7 +147,7 @@ func failureGroups(s *run.State) []FailureGroup {
 
 type groups []FailureGroup
 
-func (g *groups) add(label string, f run.Failure) {
+func (g *groups) add(label string, f run.Failure, simulated bool) {
 	i := slices.IndexFunc(*g, func(known FailureGroup) bool { return known.Kind == f.Kind })
 	if i < 0 {
 		i = len(*g)
@@ -151,6 +157,7 @@ func (g *groups) add(label string, f run.Failure) {
 	group.Message, group.Next = f.Message, f.Next
 	group.RetryHelps = group.RetryHelps || f.Advice != run.Never
 	group.Items = append(group.Items, label)
+	group.Simulated = group.Simulated || simulated
 }
 
 func stepLabel(st *run.Step) string {
@@ -162,11 +169,12 @@ func stepLabel(st *run.Step) string {
 
 // view is a run's view with what only the loop knows: progress and reasons for waiting.
 func (e *Engine) view(a *active) View {
-	name := e.names()
-	v := stateView(a.state, name)
+	known := e.roster()
+	v := stateView(a.state, known)
+	v.Simulated = v.Simulated || len(a.state.Shares) == 0 && known.allSimulated()
 	for f := range a.state.Flights {
-		in := InFlight{Step: f.Pos, Item: f.Item, Node: name(f.Node), Model: f.Model, Attempt: f.Number, Judging: f.Phase == run.Judge,
-			Since: f.Since, Phase: "sent", Label: a.state.Requests[f.Pos].ItemKey(f.Item)}
+		in := InFlight{Step: f.Pos, Item: f.Item, Node: known.name(f.Node), NodeState: known.state(f.Node), Model: f.Model, Attempt: f.Number, Judging: f.Phase == run.Judge,
+			Since: f.Since, Phase: "sent", Label: flightLabel(a.state.Requests[f.Pos], f.Item)}
 		if known := e.flights[a.state.Key(f.AttemptID)]; known != nil && known.progress.Phase != "" {
 			in.Tokens, in.TokensPerSecond, in.Phase = known.progress.Tokens, known.progress.TokensPerSecond, known.progress.Phase
 		}
@@ -174,6 +182,18 @@ func (e *Engine) view(a *active) View {
 	}
 	e.addWaits(a, &v)
 	return v
+}
+
+// flightLabel names what an attempt is about: an item of a batch by its key, another step by its label, else by kind and position.
+func flightLabel(st *run.Step, item int) string {
+	switch {
+	case st.Kind == run.KindBatch:
+		return st.ItemKey(item)
+	case st.Label != "":
+		return st.Label
+	default:
+		return fmt.Sprintf("%s, step %d", st.Kind, st.Pos)
+	}
 }
 
 // addWaits says what the run's open steps wait for.
@@ -213,16 +233,29 @@ func (e *Engine) addWaits(a *active, v *View) {
 	}
 }
 
-// names returns a function from node ids to names; an id without one stays.
-func (e *Engine) names() func(string) string {
-	names := map[string]string{}
+// roster is the nodes that the fleet knows, by id.
+type roster map[string]scheduler.Node
+
+func (e *Engine) roster() roster {
+	known := roster{}
 	for _, n := range e.fleet.Nodes() {
-		names[n.ID] = n.Name
+		known[n.ID] = n
 	}
-	return func(id string) string {
-		if n := names[id]; n != "" {
-			return n
+	return known
+}
+
+// name is a node's name; an id without one stays.
+func (r roster) name(id string) string { return cmp.Or(r[id].Name, id) }
+
+// state is a node's state, lost for one that is not known.
+func (r roster) state(id string) scheduler.NodeState { return cmp.Or(r[id].State, scheduler.NodeLost) }
+
+// allSimulated says that whatever a run will be given comes from stand-ins, as far as that can be known.
+func (r roster) allSimulated() bool {
+	for _, n := range r {
+		if !n.Simulated {
+			return false
 		}
-		return id
 	}
+	return len(r) > 0
 }

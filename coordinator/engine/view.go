@@ -25,7 +25,7 @@ type View struct {
 	OutputTokens int64
 	Calls        int64 // attempts that were placed on a worker
 	Nodes        []NodeShare
-	Simulated    bool // at least one result came from a stand-in
+	Simulated    bool // at least one result came from a stand-in, or, before the first, every node known is one
 	InFlight     []InFlight
 	Waiting      []Reason
 	Logs         []string // the newest few lines
@@ -34,6 +34,7 @@ type View struct {
 	Key          string
 	Failures     []FailureGroup
 	Outputs      []string // names, in the order in which they appeared
+	CancelReason string   // of a cancelled run, as its user gave it
 }
 
 // StepView is one step of a run. Notes (log, output, collected) and reads are steps too.
@@ -55,7 +56,7 @@ type StepView struct {
 type NodeShare struct {
 	NodeID       string
 	Name         string
-	Items        int64 // attempts that succeeded there
+	Items        int64 // that succeeded there
 	FailedTries  int64
 	OutputTokens int64
 	OutputTime   time.Duration
@@ -68,6 +69,7 @@ type InFlight struct {
 	Item            int
 	Label           string // the item's key
 	Node            string // name
+	NodeState       scheduler.NodeState
 	Model           string
 	Attempt         int
 	Judging         bool
@@ -91,6 +93,7 @@ type FailureGroup struct {
 	Items      []string // labels, all of them
 	RetryHelps bool
 	Next       []string
+	Simulated  bool // at least one of them happened on a stand-in
 }
 
 // Filter selects runs; zero fields select everything.
@@ -118,7 +121,7 @@ type ItemView struct {
 	Failure     string
 	Attempts    int
 	Node        string // name
-	Simulated   bool
+	Simulated   bool   // it was worked on by a stand-in
 }
 
 // Output is one key result. Exactly one of Value and Ref is set.
@@ -127,6 +130,8 @@ type Output struct {
 	Value   json.RawMessage
 	Ref     *Ref
 	Sources []int // positions of the steps it rests on
+	// Inferred says that nobody could see where the value comes from: Sources are all steps that had succeeded by then.
+	Inferred bool
 }
 
 // Ref names a stored body.
@@ -138,6 +143,7 @@ type Ref struct {
 
 // Explanation says why an attempt is where it is, or not placed.
 type Explanation struct {
-	Subject string // attempt key
+	Subject string // the step and what it is about, for people
+	Attempt string // key
 	scheduler.Explanation
 }

@@ -67,6 +67,13 @@ func (a *active) unwatch(w *watcher) {
 	}
 }
 
+// refresh has every run shown again that has attempts on a node: what is known of the node is part of the view.
+func (e *Engine) refresh() {
+	for _, a := range e.order {
+		a.stale = a.stale || a.state.InFlight() > 0
+	}
+}
+
 // publish shows the newest views of what changed, each run at most once per viewInterval.
 func (e *Engine) publish(now time.Time) {
 	for _, a := range e.order {

@@ -53,7 +53,7 @@ func (s *State) apply(p Payload, now time.Time) error {
 	case *LimitReached:
 		s.Limit = p
 	case *CancelRequested:
-		s.Epoch = p.Epoch
+		s.Epoch, s.Reason = p.Epoch, p.Reason
 	case *Ended:
 		s.end(p, now)
 	default:

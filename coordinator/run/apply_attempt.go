@@ -44,7 +44,6 @@ func (s *State) succeeded(p *AttemptSucceeded, now time.Time) error {
 		return err
 	}
 	if p.Phase == Work {
-		s.share(p.Node).Items++
 		it.Tries++
 		it.JudgeTries = 0
 		it.Result, it.Report, it.Node = p.Result, p.Report, p.Node
@@ -110,6 +109,7 @@ func (s *State) consequence(st *Step, it *Item, i int, c Consequence, f *Failure
 	switch c.Then {
 	case ThenSucceeded:
 		it.Failure = nil
+		s.share(it.Node).Items++
 		s.endItem(st, i, StepSucceeded)
 	case ThenFailed:
 		it.Failure = f

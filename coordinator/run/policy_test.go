@@ -119,3 +119,19 @@ func TestFeedbackReachesTheNextAttempt(t *testing.T) {
 		t.Errorf("the next attempt is %+v, %v", again, err)
 	}
 }
+
+// What a node has done is what was accepted of it: a result that the judge sent back for the last time is a failure.
+func TestANodesItemsAreThoseThatSucceeded(t *testing.T) {
+	tp := newTape(t)
+	tp.ask(KindBatch, `{"model":"m","prompt":"{{item}}","items":["a","b"],"retry":{"attempts":1},"evaluate":{"criteria":["good"],"model":"j"}}`)
+	for item, verdict := range []string{"passed", "sent_back"} {
+		tp.succeed(tp.place(0, item, "n1"), `"made"`)
+		tp.succeed(tp.place(0, item, "n2"), `{"verdict":"`+verdict+`","reasons":["because"],"facts":[],"opinions":[]}`)
+	}
+	if n := tp.s.Shares["n1"].Items; n != 1 {
+		t.Errorf("n1 has %d items, want the one that passed", n)
+	}
+	if n := tp.s.Shares["n2"].Items; n != 0 {
+		t.Errorf("the judge's node has %d items of its own", n)
+	}
+}

@@ -18,6 +18,7 @@ type State struct {
 	Ended   time.Time     // zero until it ends
 	Script  *ScriptEnded  // set when the script returned or threw; open steps may still go on
 	Limit   *LimitReached // set when a budget ran out
+	Reason  string        // of a cancel, as the user gave it
 	End     *Ended        // set when it has ended
 
 	Requests   []*Step    // by position, notes included
@@ -47,7 +48,7 @@ type Delivery struct {
 
 // Share is what one node did.
 type Share struct {
-	Items        int64 // results made, accepted or not
+	Items        int64 // that succeeded with a result made there
 	FailedTries  int64
 	OutputTokens int64
 	OutputNanos  int64
@@ -119,6 +120,8 @@ type Output struct {
 	Name    string          `json:"name"`
 	Value   json.RawMessage `json:"value"`
 	Sources []int           `json:"sources"`
+	// Inferred says that the library could not see where the value comes from, see docs/requests.md.
+	Inferred bool `json:"inferred"`
 }
 
 // Collected is a list of failures that the script gathered and did not throw.

@@ -617,7 +617,7 @@ type SubmitRequest struct {
 	//	*SubmitRequest_Bundle
 	Workflow         isSubmitRequest_Workflow `protobuf_oneof:"workflow"`
 	InputJson        []byte                   `protobuf:"bytes,3,opt,name=input_json,json=inputJson,proto3" json:"input_json,omitempty"`                         // file parameters are {"ref": sha256, "name": …, "bytes": …}
-	Key              string                   `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`                                                      // the same key returns the same run; empty: none
+	Key              string                   `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`                                                      // the same key returns the same run; with another job it is a conflict; empty: none
 	DryRun           bool                     `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`                                 // check everything, start nothing
 	Models           []string                 `protobuf:"bytes,6,rep,name=models,proto3" json:"models,omitempty"`                                                // models known to be needed; checked against the fleet before the run starts
 	TimeLimitSeconds int64                    `protobuf:"varint,7,opt,name=time_limit_seconds,json=timeLimitSeconds,proto3" json:"time_limit_seconds,omitempty"` // active time; 0: the default
@@ -964,7 +964,8 @@ type Run struct {
 	Seed          int64                  `protobuf:"varint,20,opt,name=seed,proto3" json:"seed,omitempty"`
 	Key           string                 `protobuf:"bytes,21,opt,name=key,proto3" json:"key,omitempty"`
 	Failures      []*FailureGroup        `protobuf:"bytes,22,rep,name=failures,proto3" json:"failures,omitempty"`
-	Outputs       []string               `protobuf:"bytes,23,rep,name=outputs,proto3" json:"outputs,omitempty"` // names
+	Outputs       []string               `protobuf:"bytes,23,rep,name=outputs,proto3" json:"outputs,omitempty"`                               // names
+	CancelReason  string                 `protobuf:"bytes,24,opt,name=cancel_reason,json=cancelReason,proto3" json:"cancel_reason,omitempty"` // of a cancelled run, as its user gave it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1158,6 +1159,13 @@ func (x *Run) GetOutputs() []string {
 		return x.Outputs
 	}
 	return nil
+}
+
+func (x *Run) GetCancelReason() string {
+	if x != nil {
+		return x.CancelReason
+	}
+	return ""
 }
 
 type Step struct {
@@ -1480,7 +1488,9 @@ type InFlight struct {
 	Tokens          int64                  `protobuf:"varint,7,opt,name=tokens,proto3" json:"tokens,omitempty"`
 	TokensPerSecond float64                `protobuf:"fixed64,8,opt,name=tokens_per_second,json=tokensPerSecond,proto3" json:"tokens_per_second,omitempty"`
 	Since           *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=since,proto3" json:"since,omitempty"`
-	Phase           string                 `protobuf:"bytes,10,opt,name=phase,proto3" json:"phase,omitempty"`
+	Phase           string                 `protobuf:"bytes,10,opt,name=phase,proto3" json:"phase,omitempty"`                          // sent, queued, loading, prompt, writing
+	Judging         bool                   `protobuf:"varint,11,opt,name=judging,proto3" json:"judging,omitempty"`                     // it judges a result instead of making one
+	NodeState       string                 `protobuf:"bytes,12,opt,name=node_state,json=nodeState,proto3" json:"node_state,omitempty"` // as Node.state
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -1585,6 +1595,20 @@ func (x *InFlight) GetPhase() string {
 	return ""
 }
 
+func (x *InFlight) GetJudging() bool {
+	if x != nil {
+		return x.Judging
+	}
+	return false
+}
+
+func (x *InFlight) GetNodeState() string {
+	if x != nil {
+		return x.NodeState
+	}
+	return ""
+}
+
 type Reason struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	WaitingFor    string                 `protobuf:"bytes,1,opt,name=waiting_for,json=waitingFor,proto3" json:"waiting_for,omitempty"` // slot, memory, load, node, model, retry
@@ -1653,6 +1677,7 @@ type FailureGroup struct {
 	Items         []string               `protobuf:"bytes,4,rep,name=items,proto3" json:"items,omitempty"` // labels, all of them
 	RetryHelps    bool                   `protobuf:"varint,5,opt,name=retry_helps,json=retryHelps,proto3" json:"retry_helps,omitempty"`
 	Next          []string               `protobuf:"bytes,6,rep,name=next,proto3" json:"next,omitempty"`
+	Simulated     bool                   `protobuf:"varint,7,opt,name=simulated,proto3" json:"simulated,omitempty"` // at least one of them happened on a stand-in
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1727,6 +1752,13 @@ func (x *FailureGroup) GetNext() []string {
 		return x.Next
 	}
 	return nil
+}
+
+func (x *FailureGroup) GetSimulated() bool {
+	if x != nil {
+		return x.Simulated
+	}
+	return false
 }
 
 type ListRunsRequest struct {
@@ -2111,6 +2143,7 @@ type Output struct {
 	ValueJson     []byte                 `protobuf:"bytes,2,opt,name=value_json,json=valueJson,proto3" json:"value_json,omitempty"` // small values
 	Ref           *Ref                   `protobuf:"bytes,3,opt,name=ref,proto3" json:"ref,omitempty"`                              // large ones
 	Sources       []string               `protobuf:"bytes,4,rep,name=sources,proto3" json:"sources,omitempty"`                      // step ids it rests on
+	Inferred      bool                   `protobuf:"varint,5,opt,name=inferred,proto3" json:"inferred,omitempty"`                   // nobody could see where the value comes from: the sources are all steps that had succeeded by then
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2171,6 +2204,13 @@ func (x *Output) GetSources() []string {
 		return x.Sources
 	}
 	return nil
+}
+
+func (x *Output) GetInferred() bool {
+	if x != nil {
+		return x.Inferred
+	}
+	return false
 }
 
 type GetItemsRequest struct {
@@ -2982,6 +3022,8 @@ type Explanation struct {
 	WaitingFor    string                 `protobuf:"bytes,3,opt,name=waiting_for,json=waitingFor,proto3" json:"waiting_for,omitempty"`
 	Nodes         []*NodeVerdict         `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	Need          *Need                  `protobuf:"bytes,5,opt,name=need,proto3" json:"need,omitempty"`
+	Attempt       string                 `protobuf:"bytes,6,opt,name=attempt,proto3" json:"attempt,omitempty"` // with a run: the attempt's key, run/step/item/phase/number
+	Note          string                 `protobuf:"bytes,7,opt,name=note,proto3" json:"note,omitempty"`       // what was asked for and cannot be, such as a context beyond the model's own
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3049,6 +3091,20 @@ func (x *Explanation) GetNeed() *Need {
 		return x.Need
 	}
 	return nil
+}
+
+func (x *Explanation) GetAttempt() string {
+	if x != nil {
+		return x.Attempt
+	}
+	return ""
+}
+
+func (x *Explanation) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
 }
 
 type Need struct {
@@ -3139,7 +3195,7 @@ type NodeVerdict struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Node           string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
 	Verdict        string                 `protobuf:"bytes,2,opt,name=verdict,proto3" json:"verdict,omitempty"`
-	NeedBytes      uint64                 `protobuf:"varint,3,opt,name=need_bytes,json=needBytes,proto3" json:"need_bytes,omitempty"`
+	NeedBytes      uint64                 `protobuf:"varint,3,opt,name=need_bytes,json=needBytes,proto3" json:"need_bytes,omitempty"` // 0: not known
 	AvailableBytes *uint64                `protobuf:"varint,4,opt,name=available_bytes,json=availableBytes,proto3,oneof" json:"available_bytes,omitempty"`
 	ShortBytes     uint64                 `protobuf:"varint,5,opt,name=short_bytes,json=shortBytes,proto3" json:"short_bytes,omitempty"`
 	LargestContext int32                  `protobuf:"varint,6,opt,name=largest_context,json=largestContext,proto3" json:"largest_context,omitempty"`
@@ -3300,7 +3356,7 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\rGetRunRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\"B\n" +
 	"\x0eGetRunResponse\x120\n" +
-	"\x03run\x18\x01 \x01(\v2\x1e.loopkeeper.coordinator.v1.RunR\x03run\"\x83\a\n" +
+	"\x03run\x18\x01 \x01(\v2\x1e.loopkeeper.coordinator.v1.RunR\x03run\"\xa8\a\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\bworkflow\x18\x02 \x01(\tR\bworkflow\x12\x14\n" +
@@ -3326,7 +3382,8 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\x04seed\x18\x14 \x01(\x03R\x04seed\x12\x10\n" +
 	"\x03key\x18\x15 \x01(\tR\x03key\x12C\n" +
 	"\bfailures\x18\x16 \x03(\v2'.loopkeeper.coordinator.v1.FailureGroupR\bfailures\x12\x18\n" +
-	"\aoutputs\x18\x17 \x03(\tR\aoutputs\"\xd8\x02\n" +
+	"\aoutputs\x18\x17 \x03(\tR\aoutputs\x12#\n" +
+	"\rcancel_reason\x18\x18 \x01(\tR\fcancelReason\"\xd8\x02\n" +
 	"\x04Step\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x14\n" +
@@ -3356,7 +3413,7 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\ffailed_tries\x18\x04 \x01(\x03R\vfailedTries\x12#\n" +
 	"\routput_tokens\x18\x05 \x01(\x03R\foutputTokens\x12!\n" +
 	"\foutput_nanos\x18\x06 \x01(\x03R\voutputNanos\x12\x1c\n" +
-	"\tsimulated\x18\a \x01(\bR\tsimulated\"\x98\x02\n" +
+	"\tsimulated\x18\a \x01(\bR\tsimulated\"\xd1\x02\n" +
 	"\bInFlight\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\tR\x04step\x12\x12\n" +
 	"\x04item\x18\x02 \x01(\x05R\x04item\x12\x14\n" +
@@ -3368,12 +3425,15 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\x11tokens_per_second\x18\b \x01(\x01R\x0ftokensPerSecond\x120\n" +
 	"\x05since\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x14\n" +
 	"\x05phase\x18\n" +
-	" \x01(\tR\x05phase\"Q\n" +
+	" \x01(\tR\x05phase\x12\x18\n" +
+	"\ajudging\x18\v \x01(\bR\ajudging\x12\x1d\n" +
+	"\n" +
+	"node_state\x18\f \x01(\tR\tnodeState\"Q\n" +
 	"\x06Reason\x12\x1f\n" +
 	"\vwaiting_for\x18\x01 \x01(\tR\n" +
 	"waitingFor\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x03R\x05count\x12\x10\n" +
-	"\x03why\x18\x03 \x01(\tR\x03why\"\x9d\x01\n" +
+	"\x03why\x18\x03 \x01(\tR\x03why\"\xbb\x01\n" +
 	"\fFailureGroup\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x14\n" +
@@ -3381,7 +3441,8 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\x05items\x18\x04 \x03(\tR\x05items\x12\x1f\n" +
 	"\vretry_helps\x18\x05 \x01(\bR\n" +
 	"retryHelps\x12\x12\n" +
-	"\x04next\x18\x06 \x03(\tR\x04next\"?\n" +
+	"\x04next\x18\x06 \x03(\tR\x04next\x12\x1c\n" +
+	"\tsimulated\x18\a \x01(\bR\tsimulated\"?\n" +
 	"\x0fListRunsRequest\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\x05R\x05limit\x12\x16\n" +
 	"\x06states\x18\x02 \x03(\tR\x06states\"F\n" +
@@ -3400,13 +3461,14 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\"\x82\x01\n" +
 	"\x11GetResultResponse\x120\n" +
 	"\x03run\x18\x01 \x01(\v2\x1e.loopkeeper.coordinator.v1.RunR\x03run\x12;\n" +
-	"\aoutputs\x18\x02 \x03(\v2!.loopkeeper.coordinator.v1.OutputR\aoutputs\"\x87\x01\n" +
+	"\aoutputs\x18\x02 \x03(\v2!.loopkeeper.coordinator.v1.OutputR\aoutputs\"\xa3\x01\n" +
 	"\x06Output\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
 	"\n" +
 	"value_json\x18\x02 \x01(\fR\tvalueJson\x120\n" +
 	"\x03ref\x18\x03 \x01(\v2\x1e.loopkeeper.coordinator.v1.RefR\x03ref\x12\x18\n" +
-	"\asources\x18\x04 \x03(\tR\asources\"f\n" +
+	"\asources\x18\x04 \x03(\tR\asources\x12\x1a\n" +
+	"\binferred\x18\x05 \x01(\bR\binferred\"f\n" +
 	"\x0fGetItemsRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\tR\x04step\x12\x12\n" +
@@ -3470,14 +3532,16 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\x04step\x18\x04 \x01(\tR\x04stepB\t\n" +
 	"\asubject\"]\n" +
 	"\x0fExplainResponse\x12J\n" +
-	"\fexplanations\x18\x01 \x03(\v2&.loopkeeper.coordinator.v1.ExplanationR\fexplanations\"\xd5\x01\n" +
+	"\fexplanations\x18\x01 \x03(\v2&.loopkeeper.coordinator.v1.ExplanationR\fexplanations\"\x83\x02\n" +
 	"\vExplanation\x12\x18\n" +
 	"\asubject\x18\x01 \x01(\tR\asubject\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x12\x1f\n" +
 	"\vwaiting_for\x18\x03 \x01(\tR\n" +
 	"waitingFor\x12<\n" +
 	"\x05nodes\x18\x04 \x03(\v2&.loopkeeper.coordinator.v1.NodeVerdictR\x05nodes\x123\n" +
-	"\x04need\x18\x05 \x01(\v2\x1f.loopkeeper.coordinator.v1.NeedR\x04need\"\xda\x01\n" +
+	"\x04need\x18\x05 \x01(\v2\x1f.loopkeeper.coordinator.v1.NeedR\x04need\x12\x18\n" +
+	"\aattempt\x18\x06 \x01(\tR\aattempt\x12\x12\n" +
+	"\x04note\x18\a \x01(\tR\x04note\"\xda\x01\n" +
 	"\x04Need\x12#\n" +
 	"\rweights_bytes\x18\x01 \x01(\x04R\fweightsBytes\x12\x19\n" +
 	"\bkv_bytes\x18\x02 \x01(\x04R\akvBytes\x12\x1f\n" +
