@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 )
 
@@ -52,14 +55,15 @@ func TestFaultsNameTheirPlace(t *testing.T) {
 	for name, tc := range map[string]struct{ file, want string }{
 		"unknown key":         {"fleet: home\nworker:\n  slot: 2\n", `loopkeeper.yaml:3:3: unknown field "slot"`},
 		"unknown section":     {"wroker:\n  slots: 2\n", `loopkeeper.yaml:1:1: unknown field "wroker"`},
-		"mistyped value":      {"worker:\n  slots: many\n", `loopkeeper.yaml:2:10: want a whole number, got "many"`},
+		"mistyped value":      {"worker:\n  slots: many\n", `loopkeeper.yaml:2:10: worker.slots: want a whole number, got "many"`},
 		"not YAML":            {"fleet: [a\n", "loopkeeper.yaml:1:"},
 		"value out of range":  {"fleet: home\nworker:\n  slots: 0\n", "loopkeeper.yaml:3): want at least 1, got 0"},
 		"bad fleet":           {"fleet: My Home\n", `loopkeeper.yaml:1): want 1 to 63 of a-z`},
 		"bad element":         {"coordinator:\n  workers: [den]\n", `coordinator.workers[0] (file `},
-		"duration without":    {"worker:\n  heartbeat: 3\n", `loopkeeper.yaml:2:14: want a duration such as 15s, got "3"`},
+		"duration without":    {"worker:\n  heartbeat: 3\n", `loopkeeper.yaml:2:14: worker.heartbeat: want a duration such as 15s, got "3"`},
+		"no duration":         {"fleet: home\ncoordinator:\n  lost_after: soon\n", `loopkeeper.yaml:3:15: coordinator.lost_after: want a duration such as 15s, got "soon"`},
 		"twice the same key":  {"fleet: a\nfleet: b\n", "loopkeeper.yaml:2:1: "},
-		"list for a scalar":   {"fleet: [a, b]\n", `loopkeeper.yaml:1:8: want a text, got "["`},
+		"list for a scalar":   {"fleet: [a, b]\n", `loopkeeper.yaml:1:8: fleet: want a text, got "["`},
 		"unreachable address": {"coordinator:\n  listen: nowhere\n", `want host:port, got "nowhere"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -125,6 +129,26 @@ func TestExampleIsTheDefaults(t *testing.T) {
 		if !strings.Contains(Example, parts[len(parts)-1]+":") {
 			t.Errorf("the example does not name %s", row.Key)
 		}
+	}
+}
+
+// Installing the example must not switch off what the environment and other settings decide.
+func TestExampleLeavesTheEnvironmentAlone(t *testing.T) {
+	env := map[string]string{"LOOPKEEPER_INSECURE_LAN": "true", "OLLAMA_HOST": "den:8080", "OLLAMA_NUM_PARALLEL": "4", "LOOPKEEPER_NAME": "shed"}
+	got, _, err := load(t, Example, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _, err := load(t, "", env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Worker.Listen != "0.0.0.0:7701" || got.Worker.Ollama != "http://den:8080" || got.Worker.Slots != 4 {
+		t.Fatalf("the example decides over the environment: %+v", got.Worker)
+	}
+	want.DataDir = got.DataDir // each load has a folder of its own
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Fatalf("with the example installed (-without +with):\n%s", diff)
 	}
 }
 

@@ -10,10 +10,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"reflect"
 	"runtime"
 	"strings"
-	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -73,7 +71,7 @@ func Load(s Sources) (Config, Origins, error) {
 	}
 	if key, err := validate(&c); err != nil {
 		return Config{}, nil, apierr.New(apierr.InvalidArgument, "setting %s (%s): %v", key, from.of(key), err).
-			WithNext("loopkeeper config show")
+			WithNext("loopkeeper config example", "change or remove that value: the example says what it may be")
 	}
 	return c, from, nil
 }
@@ -106,71 +104,18 @@ func (s Sources) applyFile(c *Config, from Origins) error {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil
 	}
-	dec := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict(), yaml.DisallowUnknownField())
-	if err := dec.Decode(c); err != nil && !errors.Is(err, io.EOF) {
-		return apierr.New(apierr.InvalidArgument, "%s:%s", path, yamlFault(err)).
-			WithNext("loopkeeper config example prints every key")
-	}
-	return markLines(data, path, from)
-}
-
-// yamlFault turns the library's error into "line:column: message", without the excerpt it appends.
-func yamlFault(err error) string {
-	var at yaml.Error
-	if errors.As(err, &at) && at.GetToken() != nil {
-		p, msg := at.GetToken().Position, at.GetMessage()
-		var typ *yaml.TypeError
-		if errors.As(err, &typ) {
-			msg = fmt.Sprintf("want %s, got %q", wanted(typ.DstType), at.GetToken().Value)
-		}
-		return fmt.Sprintf("%d:%d: %s", p.Line, p.Column, msg)
-	}
-	return " " + strings.SplitN(err.Error(), "\n", 2)[0]
-}
-
-// wanted says what a Go type looks like in the file.
-func wanted(t reflect.Type) string {
-	switch {
-	case t == reflect.TypeFor[time.Duration]():
-		return "a duration such as 15s"
-	case t.Kind() == reflect.Bool:
-		return "true or false"
-	case t.Kind() == reflect.String:
-		return "a text"
-	case t.Kind() == reflect.Slice:
-		return "a list"
-	case t.Kind() == reflect.Map || t.Kind() == reflect.Struct:
-		return "keys and values"
-	default:
-		return "a whole number"
-	}
-}
-
-// markLines notes for each key in the file the line it stands on.
-func markLines(data []byte, path string, from Origins) error {
 	file, err := parser.ParseBytes(data, 0)
-	if err != nil {
-		return apierr.New(apierr.InvalidArgument, "%s:%s", path, yamlFault(err))
+	if err == nil {
+		dec := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict(), yaml.DisallowUnknownField())
+		err = dec.Decode(c)
 	}
-	for _, doc := range file.Docs {
-		mark(doc.Body, "", path, from)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return apierr.New(apierr.InvalidArgument, "%s:%s", path, yamlFault(file, err)).WithNext("loopkeeper config example")
 	}
+	each(file, func(key string, v *ast.MappingValueNode) {
+		from[key] = fmt.Sprintf("file %s:%d", path, v.Key.GetToken().Position.Line)
+	})
 	return nil
-}
-
-func mark(n ast.Node, prefix, path string, from Origins) {
-	m, ok := n.(*ast.MappingNode)
-	if !ok {
-		return
-	}
-	for _, v := range m.Values {
-		key := prefix + v.Key.String()
-		if _, known := from[key]; known {
-			from[key] = fmt.Sprintf("file %s:%d", path, v.Key.GetToken().Position.Line)
-			continue
-		}
-		mark(v.Value, key+".", path, from)
-	}
 }
 
 func (s Sources) applyEnv(c *Config, from Origins) error {

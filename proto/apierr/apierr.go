@@ -97,7 +97,7 @@ func As(err error) *Error {
 		}
 		return &Error{Code: e.Code, Message: err.Error(), Next: e.Next, Details: e.Details}
 	}
-	return &Error{Code: Internal, Message: err.Error(), Cause: err}
+	return &Error{Code: Internal, Message: err.Error()} // its text holds its causes already
 }
 
 // CodeOf returns err's code, Internal when it has none, and "" for nil.

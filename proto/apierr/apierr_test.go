@@ -47,3 +47,14 @@ func TestAFailedDialReadsPlainly(t *testing.T) {
 		t.Fatalf("%s: %s", e.Code, e.Message)
 	}
 }
+
+// A text that is printed must hold each of its causes once.
+func TestAPlainErrorIsSaidOnce(t *testing.T) {
+	plain := fmt.Errorf("open the box: %w", errors.New("it is shut"))
+	if got := As(plain).Error(); got != "open the box: it is shut" {
+		t.Fatalf("said %q", got)
+	}
+	if got := As(fmt.Errorf("at noon: %w", Wrap(errors.New("it is shut"), Conflict, "open the box"))).Error(); got != "at noon: open the box: it is shut" {
+		t.Fatalf("said %q", got)
+	}
+}
