@@ -28,6 +28,6 @@ func newCancel(a *app) *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&reason, "reason", "cancelled at the command line", "why, for the `trace`")
+	c.Flags().StringVar(&reason, "reason", "cancelled at the command line", "`TEXT` that says why; the trace keeps it")
 	return c
 }

@@ -2,12 +2,15 @@ package cli
 
 import (
 	"context"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
@@ -44,14 +47,24 @@ func (a *app) connect(ctx context.Context) (*client, error) {
 		return nil, apierr.New(apierr.Unavailable, "no coordinator answers at %s", addr).
 			WithNext("loopkeeper up", "--server HOST:PORT when it runs elsewhere")
 	}
+	if status.Code(err) == codes.Unimplemented {
+		return nil, apierr.New(apierr.InvalidArgument, "%s is no coordinator: a worker, or another program, answers there", addr).
+			WithNext("--server HOST:7700, with the machine on which loopkeeper up runs")
+	}
 	return nil, apierr.FromStatus(err)
 }
+
+// defaultPort is where a coordinator listens when nothing else is said.
+const defaultPort = "7700"
 
 // serverAddress is where the coordinator listens: as told by flag or environment, else as the one of this data folder
 // wrote down, else as configured.
 func (a *app) serverAddress() string {
-	if a.flags.server != "" {
-		return a.flags.server
+	if server := a.flags.server; server != "" {
+		if _, _, err := net.SplitHostPort(server); err != nil {
+			return net.JoinHostPort(strings.Trim(server, "[]"), defaultPort)
+		}
+		return server
 	}
 	if !strings.HasPrefix(a.origins["coordinator.listen"], "env ") || strings.HasSuffix(a.config.Coordinator.Listen, ":0") {
 		if text, err := os.ReadFile(filepath.Join(a.config.DataDir, addressFile)); err == nil {

@@ -41,6 +41,24 @@ func (k *collector) rest(ctx context.Context, v *coordinatorv1.Run) error {
 	return k.fetch(ctx, true)
 }
 
+// got is how many items were handed out.
+func (k *collector) got() int {
+	if k == nil {
+		return 0
+	}
+	return int(k.next)
+}
+
+// batchTotal is how many items the first batch of a run has; 0 while that is unknown.
+func batchTotal(v *coordinatorv1.Run) int64 {
+	for _, s := range ui.Calls(v) {
+		if s.GetKind() == "batch" {
+			return s.GetItems().GetTotal()
+		}
+	}
+	return 0
+}
+
 func hasBatch(v *coordinatorv1.Run) bool {
 	for _, s := range ui.Calls(v) {
 		if s.GetKind() == "batch" {

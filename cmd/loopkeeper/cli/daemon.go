@@ -41,11 +41,14 @@ func (f *workerFlags) apply(c *configs.Config) map[string]string {
 	return out
 }
 
-// startWorker starts this machine's worker on l.
-func (a *app) startWorker(ctx context.Context, l net.Listener, id string, announce bool) (*worker.Worker, error) {
-	c := a.config
+// startWorker starts this machine's worker on l. tell is told who connects; nil when nobody wants to know.
+func (a *app) startWorker(ctx context.Context, l net.Listener, id string, announce bool, tell *teller) (*worker.Worker, error) {
+	c, server := a.config, serverOptions()
+	if tell != nil && !a.json() {
+		server = append(server, grpc.StatsHandler(&callers{t: tell, open: map[string]int{}}))
+	}
 	return worker.Start(ctx, worker.Options{NodeID: id, Name: c.Name, Fleet: c.Fleet, Version: release, Ollama: c.Worker.Ollama, Slots: c.Worker.Slots,
-		Memory: c.Worker.MemoryBytes, Heartbeat: c.Worker.Heartbeat, Listener: l, Server: serverOptions(), Announce: announce,
+		Memory: c.Worker.MemoryBytes, Heartbeat: c.Worker.Heartbeat, Listener: l, Server: server, Announce: announce,
 		Interfaces: c.Discovery.Interfaces, Log: a.log})
 }
 

@@ -54,6 +54,9 @@ func (a *app) demo(ctx context.Context) error {
 		err = stopped
 	}
 	d.say("\ndemo: stopped everything it had started; took %s", ui.Duration(time.Since(d.began)))
+	if err == nil && !d.json() {
+		d.next("try it on your own files: loopkeeper up, and in another terminal", "loopkeeper map --model MODEL --prompt 'Summarise in three points: {{item}}' --out out.jsonl 'docs/*.md'")
+	}
 	return err
 }
 
@@ -89,6 +92,14 @@ func (d *demo) play(ctx context.Context, files []input) error {
 			"seconds": time.Since(d.began).Seconds()}), worse(ended(batch.GetState()), ended(plan.GetState())))
 	}
 	return worse(ended(batch.GetState()), ended(plan.GetState()))
+}
+
+// worse is the outcome of two runs that belong together.
+func worse(a, b error) error {
+	if b != nil {
+		return b
+	}
+	return a
 }
 
 // open finds an Ollama, starts the two workers and then the coordinator, in the way in which it can find them.
@@ -203,7 +214,7 @@ func (d *demo) runToEnd(ctx context.Context, c *client, j job, items sink) (*coo
 	if items != nil {
 		k = &collector{c: c, run: s.GetRunId(), sink: items}
 	}
-	r, err := d.follow(ctx, c, s.GetRunId(), k)
+	r, err := d.follow(ctx, c, s.GetRunId(), k, destination{})
 	if err != nil {
 		return nil, err
 	}

@@ -3,10 +3,9 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"strings"
 )
 
-// The exit codes: all of them, and nothing else ends the process.
+// The exit codes: all of them, and nothing else ends the process. A code is never given another meaning: new ones are added.
 const (
 	exitOK          = 0
 	exitError       = 1   // something went wrong that is no state of a run
@@ -18,12 +17,13 @@ const (
 	exitDiverged    = 14  // a replay did not do what was recorded
 	exitExhausted   = 15  // tokens, calls or another limit were used up
 	exitWaiting     = 16  // the run waits for a person
+	exitNotEnded    = 17  // the run is still under way
 	exitInterrupted = 130 // Ctrl-C ended the watching; the run goes on
 )
 
-// exitHelp is the table above as every command's help shows it.
+// exitHelp is the table above as the help of loopkeeper shows it.
 const exitHelp = `Exit codes: 0 completed, 1 error, 2 usage, 10 incomplete, 11 failed, 12 timed out, 13 cancelled, 14 diverged,
-  15 exhausted, 16 waiting for a person, 130 watching ended by Ctrl-C while the run goes on`
+  15 exhausted, 16 waiting for a person, 17 not ended yet, 130 watching ended by Ctrl-C while the run goes on`
 
 var exitOfState = map[string]int{
 	"completed": exitOK, "incomplete": exitIncomplete, "failed": exitFailed, "timed_out": exitTimedOut, "cancelled": exitCancelled,
@@ -35,20 +35,21 @@ type exitWith int
 
 func (e exitWith) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// ended is the outcome of a command that showed a run's end.
+// ended is the outcome of a command that showed a run; one in a state that is no end has not ended.
 func ended(state string) error {
-	if code := exitOfState[state]; code != exitOK {
+	code, ok := exitOfState[state]
+	if !ok {
+		code = exitNotEnded
+	}
+	if code != exitOK {
 		return exitWith(code)
 	}
 	return nil
 }
 
-// usageError is a command line that was not understood.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+func usagef(format string, args ...any) usageError {
+	return usageError{error: fmt.Errorf(format, args...)}
+}
 
 // exitCode is what the process ends with after err.
 func exitCode(err error) int {
@@ -59,12 +60,9 @@ func exitCode(err error) int {
 		return exitOK
 	case errors.As(err, &with):
 		return int(with)
-	case errors.As(err, &usage), strings.HasPrefix(err.Error(), unknownCommand):
+	case errors.As(err, &usage):
 		return exitUsage
 	default:
 		return exitError
 	}
 }
-
-// unknownCommand is how the command library begins the one usage error that passes no hook of ours.
-const unknownCommand = "unknown command"

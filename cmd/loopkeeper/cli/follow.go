@@ -22,6 +22,7 @@ type follower struct {
 	id    string
 	show  ui.Progress
 	items *collector // nil when nobody wants them
+	to    destination
 	last  *coordinatorv1.Run
 	views chan *coordinatorv1.Run // the newest view that was not shown yet
 	plans map[string]bool         // ids of steps whose plan was shown
@@ -31,8 +32,8 @@ type follower struct {
 
 // follow watches a run until it ends and returns it as it ended. When the user leaves before, the error says with which
 // exit code.
-func (a *app) follow(ctx context.Context, c *client, id string, items *collector) (*coordinatorv1.Run, error) {
-	f := &follower{a: a, c: c, id: id, show: a.progress(), items: items, views: make(chan *coordinatorv1.Run, 1), over: make(chan struct{}), plans: map[string]bool{}}
+func (a *app) follow(ctx context.Context, c *client, id string, items *collector, to destination) (*coordinatorv1.Run, error) {
+	f := &follower{a: a, c: c, id: id, show: a.progress(), items: items, to: to, views: make(chan *coordinatorv1.Run, 1), over: make(chan struct{}), plans: map[string]bool{}}
 	// From here on Ctrl-C is a question to the user.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	interrupts := make(chan os.Signal, 1)
@@ -146,7 +147,7 @@ func (f *follower) stream(ctx context.Context) {
 			seen, wait = time.Now(), 250*time.Millisecond
 		}
 		if codeOf(err) != apierr.Unavailable || time.Since(seen) > patience {
-			f.err = apierr.Wrap(apierr.FromStatus(err), apierr.Unavailable, "watch run %s", f.id).WithNext("loopkeeper watch " + f.id)
+			f.err = apierr.Wrap(apierr.FromStatus(err), apierr.Unavailable, "watch run %s", f.id).WithNext("loopkeeper up", "loopkeeper watch "+f.id)
 			return
 		}
 		pause := time.NewTimer(wait)
@@ -185,6 +186,24 @@ func (f *follower) receive(ctx context.Context) (ended, any bool, err error) {
 	}
 }
 
+// leave says what goes on without us, and how to get the rest of the results.
+func (f *follower) leave() {
+	f.a.note("run %s goes on", f.id)
+	again := f.to.again(f.id)
+	switch {
+	case f.to.empty():
+	case f.to.text:
+		f.a.note("%s is not written yet; when the run has ended, %s writes it", f.to.out, again)
+	case f.to.before > 0:
+		f.a.note("%s holds %d items of this run and the run before; %s writes all of this run", f.to.name(), f.to.before+f.items.got(), again)
+	case batchTotal(f.last) == 0:
+		f.a.note("%s holds nothing yet; %s completes it", f.to.name(), again)
+	default:
+		f.a.note("%s holds %d of %s; %s completes it", f.to.name(), f.items.got(), ui.Plural(batchTotal(f.last), "item", "items"), again)
+	}
+	f.a.next(again, "loopkeeper cancel "+f.id)
+}
+
 // interrupted is Ctrl-C: on a terminal a question, elsewhere the end of the watching.
 func (f *follower) interrupted(ctx context.Context, s os.Signal) error {
 	if f.a.leave {
@@ -197,8 +216,7 @@ func (f *follower) interrupted(ctx context.Context, s os.Signal) error {
 	}
 	switch key {
 	case 'd', 'D', 3: // 3 is Ctrl-C again
-		f.a.note("run %s goes on", f.id)
-		f.a.next("loopkeeper watch "+f.id, "loopkeeper cancel "+f.id)
+		f.leave()
 		return exitWith(exitInterrupted)
 	case 'c', 'C':
 		_, err := f.c.CancelRun(ctx, &coordinatorv1.CancelRunRequest{RunId: f.id, Reason: "cancelled at the command line"})

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"sort"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -22,18 +23,18 @@ type input struct {
 	value any
 }
 
-// inputs finds what the arguments name: files, globs and folders. It returns what was left out on the way, in words.
-// A file that is named and cannot be used is an error; one that a folder happens to hold is counted.
-func inputs(args []string) (out []input, skipped string, err error) {
+// inputs finds what the arguments name: files, globs and folders. It returns what was left out on the way.
+// A file that is named and cannot be used is an error; one that a folder happens to hold is left out. Empty files are always
+// left out: a model would answer about nothing.
+func inputs(args []string) (out []input, left leftOut, err error) {
 	if len(args) == 0 {
-		return nil, "", usagef("no input: name files, folders or quoted globs")
+		return nil, left, usagef("no input: name files, folders or quoted globs")
 	}
 	seen := map[string]bool{}
-	var left leftOut
 	for _, arg := range args {
 		paths, err := expand(arg, &left)
 		if err != nil {
-			return nil, "", err
+			return nil, left, err
 		}
 		for _, p := range paths {
 			if !seen[p] {
@@ -43,27 +44,47 @@ func inputs(args []string) (out []input, skipped string, err error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, "", apierr.New(apierr.InvalidArgument, "%s: no text file found%s", strings.Join(args, ", "), left.text()).
-			WithNext("name the files: loopkeeper map … 'docs/*.md'")
+		return nil, left, apierr.New(apierr.InvalidArgument, "%s: no text file found%s", strings.Join(args, ", "), left.text()).
+			WithNext("ls " + args[0])
 	}
-	return out, left.text(), nil
+	return out, left, nil
 }
 
-// leftOut counts the files of folders that are no input.
-type leftOut struct{ hidden, binary int }
+// leftOut is what was found and is no input.
+type leftOut struct {
+	hidden        int
+	binary, empty []string
+}
 
+// text says it in words, in brackets.
 func (l leftOut) text() string {
 	var parts []string
 	if l.hidden > 0 {
 		parts = append(parts, fmt.Sprintf("%d hidden", l.hidden))
 	}
-	if l.binary > 0 {
-		parts = append(parts, fmt.Sprintf("%d not text", l.binary))
+	for _, p := range []struct {
+		what  string
+		files []string
+	}{{"not text", l.binary}, {"empty", l.empty}} {
+		if len(p.files) > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s: %s", len(p.files), p.what, some(p.files)))
+		}
 	}
 	if len(parts) == 0 {
 		return ""
 	}
-	return " (left out: " + strings.Join(parts, ", ") + ")"
+	return " (left out: " + strings.Join(parts, "; ") + ")"
+}
+
+// named is how many names a line of text holds before it counts the others.
+const named = 3
+
+func some(names []string) string {
+	text := strings.Join(names[:min(len(names), named)], ", ")
+	if more := len(names) - named; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // expand turns one argument into files.
@@ -73,9 +94,9 @@ func expand(arg string, left *leftOut) ([]string, error) {
 	case err == nil && info.IsDir():
 		return folder(arg, left)
 	case err == nil:
-		return []string{arg}, textFile(arg)
+		return chosen(arg, left)
 	case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(arg, "*?["):
-		return glob(arg)
+		return glob(arg, left)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, apierr.New(apierr.NotFound, "there is no file %s", arg).WithNext("check the path; a glob in quotes is expanded here")
 	default:
@@ -83,8 +104,18 @@ func expand(arg string, left *leftOut) ([]string, error) {
 	}
 }
 
+// chosen is a file that the user named or whose name fits a pattern.
+func chosen(path string, left *leftOut) ([]string, error) {
+	text, err := readText(path)
+	if err == nil && strings.TrimSpace(text) == "" {
+		left.empty = append(left.empty, path)
+		return nil, nil
+	}
+	return []string{path}, err
+}
+
 // glob expands a pattern; ** stands for any folders.
-func glob(pattern string) ([]string, error) {
+func glob(pattern string, left *leftOut) ([]string, error) {
 	found, err := filepath.Glob(pattern)
 	if err == nil && strings.Contains(pattern, "**") {
 		found, err = deepGlob(filepath.ToSlash(pattern))
@@ -98,12 +129,13 @@ func glob(pattern string) ([]string, error) {
 		if err != nil || info.IsDir() || hidden(p) && !hidden(pattern) {
 			continue
 		}
-		if err := textFile(p); err != nil {
+		one, err := chosen(p, left)
+		if err != nil {
 			return nil, err
 		}
-		files = append(files, p)
+		files = append(files, one...)
 	}
-	if len(files) == 0 {
+	if len(files) == 0 && len(left.empty) == 0 {
 		return nil, apierr.New(apierr.NotFound, "no file matches %s", pattern).WithNext("ls " + filepath.Dir(pattern))
 	}
 	sort.Strings(files)
@@ -147,10 +179,13 @@ func folder(dir string, left *leftOut) ([]string, error) {
 		case leave:
 			left.hidden++
 		case !d.Type().IsRegular():
-		case textFile(p) != nil:
-			left.binary++
 		default:
-			out = append(out, p)
+			one, err := chosen(p, left)
+			if err != nil {
+				left.binary = append(left.binary, p)
+			} else {
+				out = append(out, one...)
+			}
 		}
 		return nil
 	})
@@ -158,12 +193,6 @@ func folder(dir string, left *leftOut) ([]string, error) {
 		return nil, apierr.Wrap(err, apierr.InvalidArgument, "read the folder %s", dir)
 	}
 	return out, nil
-}
-
-// textFile says why a file cannot be read by a model: it cannot be opened, is too large or is not text.
-func textFile(path string) error {
-	_, err := readText(path)
-	return err
 }
 
 // maxFile is the largest text that the coordinator takes, bytes.
@@ -197,13 +226,16 @@ func lines(files []input) ([]input, error) {
 			return nil, err
 		}
 		structured := strings.HasSuffix(f.path, ".jsonl") || strings.HasSuffix(f.path, ".ndjson")
-		number := 0
+		number, digits := 0, len(strconv.Itoa(strings.Count(text, "\n")+1)) // so that keys and file names sort as the lines do
+		if strings.HasSuffix(text, "\n") {
+			digits = len(strconv.Itoa(max(strings.Count(text, "\n"), 1)))
+		}
 		for line := range strings.Lines(text) {
 			number++
 			if line = strings.TrimSpace(line); line == "" {
 				continue
 			}
-			i := input{key: fmt.Sprintf("%s:%d", f.key, number), value: line}
+			i := input{key: fmt.Sprintf("%s:%0*d", f.key, digits, number), value: line}
 			if structured {
 				var v json.RawMessage
 				if err := json.Unmarshal([]byte(line), &v); err != nil {
@@ -215,7 +247,7 @@ func lines(files []input) ([]input, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, apierr.New(apierr.InvalidArgument, "the input has no lines")
+		return nil, apierr.New(apierr.InvalidArgument, "the input has no lines").WithNext("wc -l " + files[0].path)
 	}
 	return out, nil
 }

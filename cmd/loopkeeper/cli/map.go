@@ -2,12 +2,13 @@ package cli
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/loopkeeper/loopkeeper/cmd/loopkeeper/ui"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 )
 
@@ -19,7 +20,9 @@ type mapOptions struct {
 	attempts, maxTokens, first        int
 	temperature                       float64
 	temperatureSet, yes               bool
-	out, outDir                       string
+	skip                              int
+	only                              string
+	to                                destination
 }
 
 func newMap(a *app) *cobra.Command {
@@ -28,8 +31,9 @@ func newMap(a *app) *cobra.Command {
 		Use: "map --model MODEL --prompt TEXT FILE|GLOB|FOLDER...", Short: "Do the same with every file, on all machines",
 		Long: "Do the same with every file, or with every line of a file, on all machines that can hold the model.\n\n" +
 			"{{item}} in the prompt stands for the file's text; without it the text follows the prompt. Globs in quotes are expanded\n" +
-			"here, ** too. Results come in input order: one JSON object per line in --out, a file per input in --out-dir, else on\n" +
-			"stdout. A run that lacks an item is never called completed.",
+			"here, ** too. Empty files are left out, with a warning. Results come in input order: one JSON object per line in --out,\n" +
+			"a file per input in --out-dir, else on stdout. A run that lacks an item is never called completed; --only does the items\n" +
+			"that `loopkeeper result RUN --failed-to FILE` wrote down.",
 		Example: "  loopkeeper map --model qwen3:8b --prompt 'Summarise in three points.' --out out.jsonl 'docs/*.md'\n" +
 			"  loopkeeper map --model qwen3:8b --prompt-file task.txt --schema summary.json --first 3 docs\n" +
 			"  loopkeeper map --model qwen3:8b --prompt 'Sentiment of: {{item}}' --each line reviews.jsonl",
@@ -39,22 +43,24 @@ func newMap(a *app) *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.model, "model", "", "`model` to ask, such as qwen3:8b")
-	f.StringVar(&o.prompt, "prompt", "", "the `task` for each item")
-	f.StringVar(&o.promptFile, "prompt-file", "", "`file` with the task")
-	f.StringVar(&o.schema, "schema", "", "`file` with the JSON Schema of each result")
-	f.StringVar(&o.system, "system", "", "system `prompt`")
-	f.StringArrayVar(&o.context, "context", nil, "`file` that every item is seen with; may be repeated")
-	f.StringVar(&o.criteria, "criteria", "", "what must hold of each result, a `sentence` judged by --judge")
-	f.StringVar(&o.judge, "judge", "", "`model` that judges the results by --criteria")
-	f.IntVar(&o.attempts, "attempts", 0, "tries of one item in all (default 3)")
-	f.IntVar(&o.maxTokens, "max-tokens", 0, "most tokens of one answer")
-	f.Float64Var(&o.temperature, "temperature", 0, "sampling temperature")
-	f.StringVar(&o.each, "each", "file", "what an item is: `file or line`")
-	f.StringVar(&o.out, "out", "", "write results to this `file`, one JSON object per line")
-	f.StringVar(&o.outDir, "out-dir", "", "write a file per input into this `folder`")
+	f.StringVar(&o.model, "model", "", "`MODEL` to ask, such as qwen3:8b")
+	f.StringVar(&o.prompt, "prompt", "", "`TEXT` of the task for each item")
+	f.StringVar(&o.promptFile, "prompt-file", "", "`FILE` with the task")
+	f.StringVar(&o.schema, "schema", "", "`FILE` with the JSON Schema of each result")
+	f.StringVar(&o.system, "system", "", "`TEXT` of the system prompt")
+	f.StringArrayVar(&o.context, "context", nil, "`FILE` that every item is seen with; may be repeated")
+	f.StringVar(&o.criteria, "criteria", "", "`TEXT` that says what must hold of each result, judged by --judge")
+	f.StringVar(&o.judge, "judge", "", "`MODEL` that judges the results by --criteria")
+	f.IntVar(&o.attempts, "attempts", 0, "`N` tries of one item in all (default 3)")
+	f.IntVar(&o.maxTokens, "max-tokens", 0, "`N` tokens of one answer at most")
+	f.Float64Var(&o.temperature, "temperature", 0, "sampling temperature `T`")
+	f.StringVar(&o.each, "each", "file", "what an item is: `file|line`")
+	f.StringVar(&o.to.out, "out", "", "write results to this `FILE`, one JSON object per line")
+	f.StringVar(&o.to.dir, "out-dir", "", "write a file per input into this `FOLDER`")
 	f.IntVar(&o.first, "first", 0, "try the first `N` items, show them, then ask")
 	f.BoolVar(&o.yes, "yes", false, "go on after --first without asking")
+	f.IntVar(&o.skip, "skip", 0, "leave out the first `N` items")
+	f.StringVar(&o.only, "only", "", "do only the items whose keys stand in this `FILE`, one per line; without inputs they are what it names")
 	o.run.register(c)
 	return c
 }
@@ -64,10 +70,7 @@ func (a *app) mapFiles(ctx context.Context, o mapOptions, args []string) error {
 	if err := o.complete(); err != nil {
 		return err
 	}
-	items, skipped, err := inputs(args)
-	if err == nil && o.each == "line" {
-		items, err = lines(items)
-	}
+	items, left, err := o.items(args)
 	if err != nil {
 		return err
 	}
@@ -80,13 +83,25 @@ func (a *app) mapFiles(ctx context.Context, o mapOptions, args []string) error {
 		return err
 	}
 	defer c.close()
-	if !a.json() {
-		a.note("%d items%s, model %s", len(items), skipped, o.model)
-	}
+	a.announce(o, items, left)
 	if err := a.addContext(ctx, c, base, o.context); err != nil {
 		return err
 	}
-	return a.mapItems(ctx, c, o, base, items)
+	if o.first == 0 || o.first >= len(items) || o.run.dryRun {
+		return a.mapAll(ctx, c, o, base, items)
+	}
+	return a.mapFirst(ctx, c, o, base, items)
+}
+
+// announce says what will be done, and warns of what will not.
+func (a *app) announce(o mapOptions, items []input, left leftOut) {
+	if a.json() {
+		return
+	}
+	a.note("%s%s, model %s", ui.Plural(int64(len(items)), "item", "items"), left.text(), o.model)
+	if len(left.empty) > 0 {
+		a.note("%s %s left out: %s", a.style(a.stderr).Warn("warning:"), ui.Plural(int64(len(left.empty)), "empty file is", "empty files are"), some(left.empty))
+	}
 }
 
 // placeholder is what a worker would replace; a body's own braces are never expanded.
@@ -103,15 +118,15 @@ func (o *mapOptions) complete() error {
 	}
 	switch {
 	case o.model == "":
-		return usagef("--model is missing; `loopkeeper nodes -o json` lists the models")
+		return usageError{error: errors.New("--model is missing"), next: []string{"loopkeeper models"}}
 	case strings.TrimSpace(o.prompt) == "":
 		return usagef("--prompt or --prompt-file is missing")
 	case o.each != "file" && o.each != "line":
 		return usagef("--each %q: want file or line", o.each)
 	case (o.criteria == "") != (o.judge == ""):
 		return usagef("--criteria and --judge belong together")
-	case o.attempts < 0 || o.maxTokens < 0 || o.first < 0:
-		return usagef("--attempts, --max-tokens and --first must not be negative")
+	case o.attempts < 0 || o.maxTokens < 0 || o.first < 0 || o.skip < 0:
+		return usagef("--attempts, --max-tokens, --first and --skip must not be negative")
 	}
 	for _, p := range placeholder.FindAllStringSubmatch(o.prompt, -1) {
 		if strings.TrimSpace(p[1]) != "item" {
@@ -164,95 +179,4 @@ func (a *app) addContext(ctx context.Context, c *client, in map[string]any, path
 	}
 	in["context"], err = a.bodies(ctx, c, files)
 	return err
-}
-
-// mapItems runs the items in one run, or the first few and then the rest.
-func (a *app) mapItems(ctx context.Context, c *client, o mapOptions, base map[string]any, items []input) error {
-	out, err := a.sinkFor(o.out, o.outDir)
-	if err != nil {
-		return err
-	}
-	if o.first == 0 || o.first >= len(items) || o.run.dryRun {
-		return firstError(a.mapRun(ctx, c, o, base, items, out), out.close())
-	}
-	return firstError(a.mapFirst(ctx, c, o, base, items, out), out.close())
-}
-
-// mapFirst runs the first few items, shows them and goes on with the rest when the user says so.
-func (a *app) mapFirst(ctx context.Context, c *client, o mapOptions, base map[string]any, items []input, out sink) error {
-	shown := sinks{out}
-	if (o.out != "" || o.outDir != "") && !a.json() {
-		shown = append(shown, &blockSink{w: a.stderr, style: a.style(a.stderr)})
-	}
-	trial := o
-	trial.run.detach = false
-	if o.run.key != "" {
-		trial.run.key += fmt.Sprintf("-first-%d", o.first)
-	}
-	err := a.mapRun(ctx, c, trial, base, items[:o.first], shown)
-	if err != nil && !isEnd(err) {
-		return err
-	}
-	rest := len(items) - o.first
-	switch {
-	case o.yes:
-	case !terminal(a.stdin) || !terminal(a.stderr):
-		a.note("%d of %d items tried, %d are left", o.first, len(items), rest)
-		a.next("the same command with --yes goes on after the first " + fmt.Sprint(o.first))
-		return err
-	case !a.askYes(ctx, fmt.Sprintf("Go on with the other %d?", rest)):
-		return err
-	}
-	return worse(err, a.mapRun(ctx, c, o, base, items[o.first:], out))
-}
-
-// isEnd says whether an error is just how a run ended.
-func isEnd(err error) bool {
-	with, ok := err.(exitWith)
-	return ok && with != exitInterrupted
-}
-
-// worse is the outcome of two runs that belong together.
-func worse(a, b error) error {
-	if b != nil {
-		return b
-	}
-	return a
-}
-
-// mapRun runs some items to the end.
-func (a *app) mapRun(ctx context.Context, c *client, o mapOptions, base map[string]any, items []input, out sink) error {
-	bodies, err := a.bodies(ctx, c, items)
-	if err != nil {
-		return err
-	}
-	in := map[string]any{"items": bodies}
-	for k, v := range base {
-		in[k] = v
-	}
-	keys := make([]string, len(items))
-	for i, item := range items {
-		keys[i] = item.key
-	}
-	in["keys"] = keys
-	id, err := a.start(ctx, c, job{builtIn: "map", input: in, models: []string{o.model, o.judge}, key: o.run.key, limit: o.run.limit}, o.run)
-	if err != nil || id == "" {
-		return err
-	}
-	r, err := a.follow(ctx, c, id, &collector{c: c, run: id, sink: out})
-	if err != nil {
-		return err
-	}
-	if err := out.flush(); err != nil {
-		return err
-	}
-	return a.summarise(r, heldItems(out))
-}
-
-// heldItems are the items for the one JSON object of -o json.
-func heldItems(s sink) map[string]any {
-	if all, ok := s.(sinks); ok && all.held() != nil {
-		return map[string]any{"items": all.held()}
-	}
-	return nil
 }

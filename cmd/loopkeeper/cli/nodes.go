@@ -27,8 +27,8 @@ func newNodes(a *app) *cobra.Command {
 			})
 		},
 	}
-	c.Flags().IntVar(&up, "up", 0, "wait until this `number` of nodes is up")
-	c.Flags().DurationVar(&patience, "timeout", 30*time.Second, "how long --up waits at most")
+	c.Flags().IntVar(&up, "up", 0, "wait until `N` of nodes is up")
+	c.Flags().DurationVar(&patience, "timeout", 30*time.Second, "`TIME` that --up waits at most")
 	return c
 }
 

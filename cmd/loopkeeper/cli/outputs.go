@@ -6,17 +6,22 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/loopkeeper/loopkeeper/cmd/loopkeeper/ui"
+	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
 )
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// showOutputs prints the outputs of a run and how it ended.
-func (a *app) showOutputs(ctx context.Context, c *client, r *coordinatorv1.Run) error {
+// mainOutput is the name under which a run keeps what its script returned.
+const mainOutput = "result"
+
+// showOutputs prints the outputs of a run and how it ended. With out the main one is written to that file instead.
+func (a *app) showOutputs(ctx context.Context, c *client, r *coordinatorv1.Run, out string) error {
 	result, err := c.GetResult(ctx, &coordinatorv1.GetResultRequest{RunId: r.GetId()})
 	if err != nil {
 		return err
@@ -25,15 +30,56 @@ func (a *app) showOutputs(ctx context.Context, c *client, r *coordinatorv1.Run) 
 	if err != nil {
 		return err
 	}
+	end := conclusion{runs: []*coordinatorv1.Run{result.GetRun()}}
+	if out != "" {
+		if end.wrote, err = saveMain(out, outputs); err != nil {
+			return err
+		}
+	}
 	if a.json() {
-		return a.summarise(result.GetRun(), map[string]any{"outputs": outputs})
+		end.extra = map[string]any{"outputs": outputs}
+		return a.conclude(end)
 	}
 	for _, o := range outputs {
+		if out != "" && o.Name == mainOutput {
+			continue
+		}
 		if err := a.printText(ui.Output(o.Name, o.Value, o.Sources)); err != nil {
 			return err
 		}
 	}
-	return a.summarise(result.GetRun(), nil)
+	return a.conclude(end)
+}
+
+// saveMain writes the main output's text. A run that has none leaves the file as it is, and says so.
+func saveMain(path string, outputs []output) (wrote []string, err error) {
+	for _, o := range outputs {
+		if o.Name == mainOutput {
+			return []string{path + ": the output " + mainOutput}, saveText(path, o.text())
+		}
+	}
+	return []string{path + " is not written: the run has no output " + mainOutput}, nil
+}
+
+func saveText(path, text string) error {
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		return apierr.Wrap(err, apierr.InvalidArgument, "write the result").WithNext("--out FILE in a folder that you may write")
+	}
+	return nil
+}
+
+// text is an output as a file of its own: a text as it is, anything else as JSON. It ends with a newline.
+func (o output) text() string {
+	switch v := o.Value.(type) {
+	case string:
+		return strings.TrimRight(v, "\n") + "\n"
+	case map[string]any:
+		if text, ok := v["text"].(string); ok && v["ref"] != nil {
+			return strings.TrimRight(text, "\n") + "\n"
+		}
+	}
+	raw, _ := json.Marshal(o.Value) // it came as JSON
+	return ui.Indent(raw) + "\n"
 }
 
 // output is a key result with the texts that it refers to.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,24 +13,26 @@ type planOptions struct {
 	planner, model, judge string
 	files                 []string
 	maxSteps              int
+	out                   string
 }
 
 func newPlan(a *app) *cobra.Command {
 	var o planOptions
 	c := &cobra.Command{
-		Use: "plan --planner MODEL --model MODEL GOAL", Short: "Have a model plan a goal, then carry the plan out step by step", Args: cobra.ExactArgs(1),
+		Use: "plan [--planner MODEL] --model MODEL GOAL", Short: "Have a model plan a goal, then carry the plan out step by step", Args: cobra.ExactArgs(1),
 		Long: "Have a model plan a goal, then carry the plan out step by step.\n\n" +
 			"The plan is a graph: steps run in parallel where it allows. Each step is evaluated, sent back with the reasons when it\n" +
-			"does not hold, and the whole is evaluated at the end.",
-		Example: "  loopkeeper plan --planner qwen3:32b --model qwen3:8b 'Write release notes from these commits' --file commits.txt",
+			"does not hold, and the whole is evaluated at the end. --out keeps the text of the result.",
+		Example: "  loopkeeper plan --planner qwen3:32b --model qwen3:8b 'Write release notes from these commits' --file commits.txt --out notes.md",
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.plan(cmd.Context(), o, args[0]) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.planner, "planner", "", "`model` that plans (default --model)")
-	f.StringVar(&o.model, "model", "", "`model` that does the steps")
-	f.StringVar(&o.judge, "judge", "", "`model` that judges the results (default the planner)")
-	f.StringArrayVar(&o.files, "file", nil, "`file` that the steps may use; may be repeated")
-	f.IntVar(&o.maxSteps, "max-steps", 0, "most `steps` of the plan")
+	f.StringVar(&o.planner, "planner", "", "`MODEL` that plans (default --model)")
+	f.StringVar(&o.model, "model", "", "`MODEL` that does the steps")
+	f.StringVar(&o.judge, "judge", "", "`MODEL` that judges the results (default the planner)")
+	f.StringArrayVar(&o.files, "file", nil, "`FILE` that the steps may use; may be repeated")
+	f.IntVar(&o.maxSteps, "max-steps", 0, "the plan has at most `N` steps")
+	f.StringVar(&o.out, "out", "", "write the text of the result to this `FILE`")
 	o.run.register(c)
 	return c
 }
@@ -38,7 +41,7 @@ func newPlan(a *app) *cobra.Command {
 func (a *app) plan(ctx context.Context, o planOptions, goal string) error {
 	switch {
 	case o.model == "":
-		return usagef("--model is missing")
+		return usageError{error: errors.New("--model is missing"), next: []string{"loopkeeper models"}}
 	case strings.TrimSpace(goal) == "":
 		return usagef("the goal is empty")
 	case o.maxSteps < 0:
@@ -71,5 +74,6 @@ func (a *app) plan(ctx context.Context, o planOptions, goal string) error {
 			return err
 		}
 	}
-	return a.runJob(ctx, c, job{builtIn: "plan", input: in, models: []string{o.planner, o.model, o.judge}, key: o.run.key, limit: o.run.limit}, o.run)
+	return a.runJob(ctx, c, job{builtIn: "plan", input: in, models: []string{o.planner, o.model, o.judge}, key: o.run.key, limit: o.run.limit,
+		to: destination{out: o.out, text: true}}, o.run)
 }

@@ -5,30 +5,63 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/loopkeeper/loopkeeper/cmd/loopkeeper/ui"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 )
 
 // report says on stderr what went wrong and what to do next, as JSON when that was asked for.
-func (a *app) report(err error) {
+func (a *app) report(cmd *cobra.Command, err error) {
 	e := apierr.As(apierr.FromStatus(err))
-	code := string(e.Code)
-	if exitCode(err) == exitUsage {
-		code = "usage"
+	code, next := string(e.Code), append([]string{}, e.Next...)
+	var usage usageError
+	if errors.As(err, &usage) {
+		code, next = "usage", usage.next
+		if len(next) == 0 {
+			next = []string{cmd.CommandPath() + " --help"}
+		}
 	}
-	if a.json() {
-		next := append([]string{}, e.Next...)
-		_ = ui.WriteJSON(a.stderr, map[string]any{"error": map[string]any{"code": code, "message": e.Error(), "next": next, "exit_code": exitCode(err)}})
+	if format := a.asked(); format != "table" {
+		object := map[string]any{"error": map[string]any{"code": code, "message": e.Error(), "next": next, "exit_code": exitCode(err)}}
+		write := ui.WriteJSON
+		if format == "jsonl" {
+			write = ui.WriteJSONLine
+		}
+		_ = write(a.stderr, object) // there is nobody else to tell
 		return
 	}
 	fmt.Fprintf(a.stderr, "error: %s\n", e.Error())
-	a.next(e.Next...)
+	a.next(next...)
 }
 
-// next prints what the user can do, one per line.
+// asked is the form that was asked for, also when the command line was not read to its end.
+func (a *app) asked() string {
+	if a.json() {
+		return a.flags.output
+	}
+	for i, arg := range a.args {
+		for _, flag := range []string{"-o", "--output"} {
+			value, ok := strings.CutPrefix(arg, flag)
+			if ok && value == "" && i+1 < len(a.args) {
+				value = a.args[i+1]
+			}
+			if value = strings.TrimPrefix(value, "="); ok && (value == "json" || value == "jsonl") {
+				return value
+			}
+		}
+	}
+	return "table"
+}
+
+// next prints what the user can do, one per line. The command that was just run is no advice.
 func (a *app) next(what ...string) {
 	lead := "Next: "
+	just := "loopkeeper " + strings.Join(a.args, " ")
 	for _, n := range what {
+		if n == just {
+			continue
+		}
 		fmt.Fprintf(a.stderr, "%s%s\n", lead, strings.ReplaceAll(n, "\n", "\n      "))
 		lead = "      "
 	}

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -27,30 +28,46 @@ type app struct {
 	config         configs.Config
 	origins        configs.Origins
 	log            *slog.Logger
-	leave          bool // Ctrl-C ends the command at once instead of asking what to do with the run
+	args           []string // what the command line said after the program's name
+	command        string   // the command that runs, such as result
+	leave          bool     // Ctrl-C ends the command at once instead of asking what to do with the run
+	submitting     bool     // the coordinator was asked to start a run and has not answered yet
 }
 
 // Main runs the command that args name and returns the process's exit code.
 func Main(args []string, stdin, stdout, stderr *os.File) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, log: slog.New(slog.DiscardHandler)}
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, args: args, log: slog.New(slog.DiscardHandler)}
 	root := newRoot(a)
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	var quiet exitWith
 	switch {
 	case err == nil || errors.As(err, &quiet):
 	case ctx.Err() != nil && (errors.Is(err, context.Canceled) || codeOf(err) == apierr.Cancelled):
-		a.note("interrupted")
-		err = exitWith(exitInterrupted)
+		a.interrupted(cmd)
+		err = exitWith(exitError)
 	default:
-		a.report(err)
+		a.report(cmd, err)
 	}
 	return exitCode(err)
+}
+
+// interrupted says what Ctrl-C left behind when there was no run to watch yet.
+func (a *app) interrupted(cmd *cobra.Command) {
+	switch {
+	case a.submitting:
+		a.note("interrupted while the run was being submitted: it may have started")
+		a.next("loopkeeper runs")
+	case cmd.Flags().Lookup("dry-run") != nil: // the commands that start runs
+		a.note("interrupted: nothing was started")
+	default:
+		a.note("interrupted")
+	}
 }
 
 func newRoot(a *app) *cobra.Command {
@@ -59,6 +76,7 @@ func newRoot(a *app) *cobra.Command {
 		Short: "Long jobs on the GPUs of your home: the loop is a program, the model is a function, the GPUs are one pool",
 		Long: "loopkeeper runs long jobs on the GPUs of your home.\n\nThe loop is a program, the model is a function, the GPUs are one pool.\n" +
 			"Start with `loopkeeper up` on one machine, `loopkeeper worker --insecure-lan` on the others, then `loopkeeper map`.\n\n" + exitHelp,
+		Version:       fullVersion(),
 		Example:       "  loopkeeper up\n  loopkeeper map --model qwen3:8b --prompt 'Summarise: {{item}}' 'docs/*.md' --out out.jsonl",
 		SilenceErrors: true, SilenceUsage: true,
 		Args:              cobra.NoArgs,
@@ -67,38 +85,20 @@ func newRoot(a *app) *cobra.Command {
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	a.flags.register(root)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w; see %s --help", err, cmd.CommandPath())
-	})
+	root.SetVersionTemplate("loopkeeper {{.Version}}\n")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%w", err) })
+	root.SuggestionsMinimumDistance = nearEnough
 	root.AddCommand(
-		newUp(a), newWorker(a), newNodes(a),
+		newUp(a), newWorker(a), newNodes(a), newModels(a),
 		newMap(a), newPlan(a), newRun(a), newWorkflows(a), newTypes(a),
 		newRuns(a), newShow(a), newWatch(a), newResult(a), newTrace(a), newCancel(a), newExplain(a),
 		newProbe(a), newConfig(a), newVersion(a), newDemo(a), newScriptHost(a),
 	)
+	root.Args = checkArgs(root.Args)
 	for _, c := range root.Commands() {
 		strict(c)
 	}
 	return root
-}
-
-// strict makes wrong arguments a usage error and ends every help text with the exit codes.
-func strict(c *cobra.Command) {
-	if check := c.Args; check != nil {
-		c.Args = func(cmd *cobra.Command, args []string) error {
-			if err := check(cmd, args); err != nil {
-				return usagef("%w; see %s --help", err, cmd.CommandPath())
-			}
-			return nil
-		}
-	}
-	if c.Long == "" {
-		c.Long = c.Short + "."
-	}
-	c.Long += "\n\n" + exitHelp
-	for _, sub := range c.Commands() {
-		strict(sub)
-	}
 }
 
 // globals are the flags of every command.
@@ -108,12 +108,12 @@ type globals struct {
 
 func (g *globals) register(root *cobra.Command) {
 	f := root.PersistentFlags()
-	f.StringVar(&g.config, "config", "", "read the settings from this `file`")
-	f.StringVar(&g.server, "server", "", "`address` of the coordinator, host:port")
-	f.StringVarP(&g.output, "output", "o", "table", "`format`: table, json or jsonl")
-	f.StringVar(&g.fleet, "fleet", "", "`id` of the fleet")
-	f.StringVar(&g.dataDir, "data-dir", "", "`folder` for ledger, artifacts and node id")
-	f.StringVar(&g.logLevel, "log-level", "", "`level`: debug, info, warn or error")
+	f.StringVar(&g.config, "config", "", "read the settings from this `FILE`")
+	f.StringVar(&g.server, "server", "", "`ADDRESS` of the coordinator, host or host:port (default port 7700)")
+	f.StringVarP(&g.output, "output", "o", "table", "`FORMAT`: table, json or jsonl")
+	f.StringVar(&g.fleet, "fleet", "", "`ID` of the fleet")
+	f.StringVar(&g.dataDir, "data-dir", "", "`FOLDER` for ledger, artifacts and node id")
+	f.StringVar(&g.logLevel, "log-level", "", "`LEVEL`: debug, info, warn or error")
 }
 
 // apply puts the flags that were given over the settings.
@@ -140,12 +140,11 @@ func override(flags ...given) map[string]string {
 }
 
 // configure reads the settings. It is the first thing that every command does.
-func (a *app) configure(*cobra.Command) error {
-	switch a.flags.output {
-	case "table", "json", "jsonl":
-	default:
-		return usagef("--output %q: want table, json or jsonl", a.flags.output)
+func (a *app) configure(cmd *cobra.Command) error {
+	if err := a.checkOutput(); err != nil {
+		return err
 	}
+	a.command = cmd.Name()
 	s := configs.FromSystem()
 	s.File = a.flags.config
 	s.Flags = func(c *configs.Config) map[string]string {
@@ -166,11 +165,23 @@ func (a *app) configure(*cobra.Command) error {
 		return err
 	}
 	a.log = slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
+	if !a.json() {
+		a.log = slog.New(plainLog{w: a.stderr, lock: &sync.Mutex{}, level: level})
+	}
 	return nil
 }
 
+func (a *app) checkOutput() error {
+	switch a.flags.output {
+	case "table", "json", "jsonl":
+		return nil
+	default:
+		return usagef("--output %q: want table, json or jsonl", a.flags.output)
+	}
+}
+
 // json says whether people asked for JSON, on one line per object or in one piece.
-func (a *app) json() bool { return a.flags.output != "table" }
+func (a *app) json() bool { return a.flags.output == "json" || a.flags.output == "jsonl" }
 
 // printJSON prints one object in the form that was asked for.
 func (a *app) printJSON(v any) error {

@@ -37,9 +37,9 @@ func newRun(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), o, args[0]) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.input, "input", "", "JSON `file` with the parameters")
+	f.StringVar(&o.input, "input", "", "JSON `FILE` with the parameters")
 	f.StringArrayVar(&o.sets, "set", nil, "one parameter, `NAME=VALUE`; @path is a file; may be repeated")
-	f.StringArrayVar(&o.models, "model", nil, "check before the start that this `model` fits; may be repeated")
+	f.StringArrayVar(&o.models, "model", nil, "check before the start that this `MODEL` fits; may be repeated")
 	f.BoolVar(&o.params, "params", false, "show the parameters and start nothing")
 	o.run.register(c)
 	return c
@@ -82,11 +82,11 @@ func (a *app) runJob(ctx context.Context, c *client, j job, f runFlags) error {
 	if err != nil || id == "" {
 		return err
 	}
-	r, err := a.follow(ctx, c, id, nil)
+	r, err := a.follow(ctx, c, id, nil, j.to)
 	if err != nil {
 		return err
 	}
-	return a.showOutputs(ctx, c, r)
+	return a.showOutputs(ctx, c, r, j.to.out)
 }
 
 // workflow finds what name means: a file, else a built-in workflow.

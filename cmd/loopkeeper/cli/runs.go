@@ -33,8 +33,8 @@ func newRuns(a *app) *cobra.Command {
 			})
 		},
 	}
-	c.Flags().Int32Var(&limit, "limit", 0, "at most this `number` (default 50)")
-	c.Flags().StringArrayVar(&states, "state", nil, "only runs in this `state`; may be repeated")
+	c.Flags().Int32Var(&limit, "limit", 0, "at most `N` (default 50)")
+	c.Flags().StringArrayVar(&states, "state", nil, "only runs in this `STATE`; may be repeated")
 	return c
 }
 

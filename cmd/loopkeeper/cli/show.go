@@ -13,7 +13,7 @@ import (
 func newShow(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "show RUN", Short: "Show a run with its steps and nodes", Args: cobra.ExactArgs(1),
-		Example: "  loopkeeper show 7ex9",
+		Example: "  loopkeeper show 7f3k",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *client) error {
 				r, err := c.GetRun(ctx, &coordinatorv1.GetRunRequest{RunId: args[0]})
@@ -23,7 +23,7 @@ func newShow(a *app) *cobra.Command {
 				if a.json() {
 					return a.printJSON(ui.Plain(r.GetRun()))
 				}
-				a.next(afterwards(r.GetRun())...)
+				a.next(a.afterwards(r.GetRun())...)
 				return a.printText(ui.Show(a.style(a.stdout), r.GetRun(), time.Now()))
 			})
 		},

@@ -21,20 +21,20 @@ type sink interface {
 }
 
 // sinkFor is where results go: a file, a folder, or stdout in the form that fits who reads it.
-func (a *app) sinkFor(out, dir string) (sink, error) {
+func (a *app) sinkFor(to destination) (sinks, error) {
 	var all sinks
-	if out != "" {
-		f, err := os.OpenFile(out, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
+	if to.out != "" {
+		f, err := os.OpenFile(to.out, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
 		if err != nil {
 			return nil, apierr.Wrap(err, apierr.InvalidArgument, "open the results file").WithNext("--out FILE in a folder that you may write")
 		}
 		all = append(all, &lineSink{w: f, file: f})
 	}
-	if dir != "" {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
+	if to.dir != "" {
+		if err := os.MkdirAll(to.dir, 0o755); err != nil {
 			return nil, errors.Join(apierr.Wrap(err, apierr.InvalidArgument, "make the results folder"), all.close())
 		}
-		all = append(all, &dirSink{dir: dir, taken: map[string]bool{}})
+		all = append(all, &dirSink{dir: to.dir, taken: map[string]bool{}})
 	}
 	switch {
 	case a.flags.output == "jsonl":
@@ -88,11 +88,28 @@ func (s sinks) held() []any {
 	return nil
 }
 
+// written says which files and folders the results went to, and how many.
+func (s sinks) written() []string {
+	var out []string
+	for _, one := range s {
+		switch w := one.(type) {
+		case *lineSink:
+			if w.file != nil {
+				out = append(out, fmt.Sprintf("%s: %s", w.file.Name(), ui.Plural(w.count, "item", "items")))
+			}
+		case *dirSink:
+			out = append(out, fmt.Sprintf("%s: %s", filepath.Clean(w.dir)+string(filepath.Separator), ui.Plural(int64(len(w.taken)), "file", "files")))
+		}
+	}
+	return out
+}
+
 // lineSink writes a JSON object per line at once, so that what is final is there even when we are killed.
 type lineSink struct {
-	w    io.Writer
-	file *os.File // synced and closed at the end; nil for stdout
-	kind string
+	w     io.Writer
+	file  *os.File // synced and closed at the end; nil for stdout
+	kind  string
+	count int64
 }
 
 func (s *lineSink) put(i *coordinatorv1.Item) error {
@@ -101,6 +118,7 @@ func (s *lineSink) put(i *coordinatorv1.Item) error {
 	if err := ui.WriteJSONLine(s.w, r); err != nil {
 		return fmt.Errorf("write a result: %w", err)
 	}
+	s.count++
 	return nil
 }
 
@@ -157,7 +175,7 @@ func (s *dirSink) put(i *coordinatorv1.Item) error {
 	if i.GetState() != "succeeded" {
 		return nil
 	}
-	name, body := resultName(i.GetKey())+".txt", i.GetText()
+	name, body := resultName(i.GetKey())+".txt", strings.TrimRight(i.GetText(), "\n")+"\n"
 	if len(i.GetValueJson()) > 0 {
 		name, body = resultName(i.GetKey())+".json", ui.Indent(i.GetValueJson())+"\n"
 	}

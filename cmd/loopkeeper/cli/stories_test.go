@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -50,7 +51,7 @@ func TestStories(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"ollama": startOllama, "start": startDaemon, "halt": stopDaemon, "exits": exits, "occupy": occupy, "newer": newer, "interrupt": interrupt,
+			"ollama": startOllama, "start": startDaemon, "halt": stopDaemon, "exits": exits, "occupy": occupy, "newer": newer, "interrupt": interrupt, "word": word,
 		},
 	})
 }
@@ -168,9 +169,12 @@ func newer(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 }
 
-// interrupt is `interrupt WORD PROGRAM ARG...`: it runs the program, sends it Ctrl-C once what it says holds WORD, and wants
-// exit code 130. What it said is then in the file `interrupted`.
+// interrupt is `interrupt CODE WORD PROGRAM ARG...`: it runs the program, sends it Ctrl-C once what it says matches WORD, and
+// wants that exit code. What it said is then in the file `interrupted`.
 func interrupt(ts *testscript.TestScript, neg bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	args = args[1:]
 	program, err := exec.LookPath(args[1])
 	ts.Check(err)
 	r, w, err := os.Pipe()
@@ -180,19 +184,25 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(cmd.Start())
 	ts.Check(w.Close())
 	var text strings.Builder
+	begins := regexp.MustCompile(args[0])
 	sent := false
 	for lines := bufio.NewScanner(r); lines.Scan(); {
 		text.WriteString(lines.Text() + "\n")
-		if !sent && strings.Contains(lines.Text(), args[0]) {
+		if !sent && begins.MatchString(lines.Text()) {
 			sent = true
 			ts.Check(cmd.Process.Signal(os.Interrupt))
 		}
 	}
 	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != 130 {
-		ts.Fatalf("exit code %d, want 130:\n%s", code, text.String())
+	if code := cmd.ProcessState.ExitCode(); code != want {
+		ts.Fatalf("exit code %d, want %d:\n%s", code, want, text.String())
 	}
 	ts.Check(os.WriteFile(ts.MkAbs("interrupted"), []byte(text.String()), 0o600))
+}
+
+// word is `word NAME`: it puts what was printed last, such as the id of a run, into the variable NAME.
+func word(ts *testscript.TestScript, neg bool, args []string) {
+	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
 }
 
 // fakeollama is the part of cmd/fakeollama that the demo uses; that command has tests of its own.

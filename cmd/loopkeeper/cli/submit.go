@@ -20,6 +20,7 @@ type job struct {
 	models  []string // known to be needed
 	key     string
 	limit   time.Duration // of active time; 0: the default
+	to      destination
 }
 
 // runFlags are those of every command that starts a run.
@@ -31,8 +32,8 @@ type runFlags struct {
 }
 
 func (f *runFlags) register(c *cobra.Command) {
-	c.Flags().StringVar(&f.key, "key", "", "idempotency `key`: the same key names the same run, whatever happens in between")
-	c.Flags().DurationVar(&f.limit, "time-limit", 0, "most active `time` of the run, such as 2h")
+	c.Flags().StringVar(&f.key, "key", "", "idempotency `KEY`: the same key names the same run, whatever happens in between")
+	c.Flags().DurationVar(&f.limit, "time-limit", 0, "most active `TIME` of the run, such as 2h")
 	c.Flags().BoolVar(&f.detach, "detach", false, "start the run and return at once")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "check everything, say where each model fits, and start nothing")
 }
@@ -49,7 +50,24 @@ func (a *app) submit(ctx context.Context, c *client, j job, dry bool) (*coordina
 	} else {
 		r.Workflow = &coordinatorv1.SubmitRequest_BuiltIn{BuiltIn: j.builtIn}
 	}
-	return c.Submit(ctx, r)
+	a.submitting = !dry
+	done := a.slow("submitting the run")
+	out, err := c.Submit(ctx, r)
+	done()
+	a.submitting = err != nil && ctx.Err() != nil
+	if err != nil {
+		return nil, nearModels(ctx, c, j.models, err)
+	}
+	return out, nil
+}
+
+// slow says what is being done once that lasts longer than a second; call what it returns when it is done.
+func (a *app) slow(what string) (done func()) {
+	if a.json() {
+		return func() {}
+	}
+	timer := time.AfterFunc(time.Second, func() { a.note("%s ...", what) })
+	return func() { timer.Stop() }
 }
 
 func distinct(names []string) []string {
@@ -71,7 +89,7 @@ func (a *app) start(ctx context.Context, c *client, j job, f runFlags) (string, 
 		return "", err
 	}
 	if f.dryRun {
-		return "", a.printDryRun(r)
+		return "", a.printDryRun(j, r)
 	}
 	if !a.json() {
 		for _, n := range r.GetNotes() {
@@ -84,14 +102,32 @@ func (a *app) start(ctx context.Context, c *client, j job, f runFlags) (string, 
 	if !f.detach {
 		return r.GetRunId(), nil
 	}
-	if a.json() {
-		return "", a.printJSON(map[string]any{"run": r.GetRunId(), "existing": r.GetExisting(), "notes": append([]string{}, r.GetNotes()...)})
-	}
-	a.next("loopkeeper watch "+r.GetRunId(), "loopkeeper result "+r.GetRunId())
-	return "", a.printText(r.GetRunId() + "\n")
+	return "", a.printDetached(ctx, c, r, j.to)
 }
 
-func (a *app) printDryRun(r *coordinatorv1.SubmitResponse) error {
+// printDetached says which run goes on by itself. As JSON it has the form of a run that was watched.
+func (a *app) printDetached(ctx context.Context, c *client, s *coordinatorv1.SubmitResponse, to destination) error {
+	if a.json() {
+		r, err := c.GetRun(ctx, &coordinatorv1.GetRunRequest{RunId: s.GetRunId()})
+		if err != nil {
+			return err
+		}
+		return a.printJSON(map[string]any{"run": ui.Plain(r.GetRun()), "existing": s.GetExisting(), "notes": append([]string{}, s.GetNotes()...), "exit_code": exitOK})
+	}
+	if !to.empty() {
+		a.note("%s is not written yet: %s does that", to.name(), to.again(s.GetRunId()))
+	}
+	next := []string{to.again(s.GetRunId())}
+	if watch := "loopkeeper watch " + s.GetRunId(); to.text {
+		next = append([]string{watch}, next...)
+	} else {
+		next = append(next, "loopkeeper result "+s.GetRunId())
+	}
+	a.next(next...)
+	return a.printText(s.GetRunId() + "\n")
+}
+
+func (a *app) printDryRun(j job, r *coordinatorv1.SubmitResponse) error {
 	if a.json() {
 		return a.printJSON(ui.Plain(r))
 	}
@@ -100,46 +136,8 @@ func (a *app) printDryRun(r *coordinatorv1.SubmitResponse) error {
 			return err
 		}
 	}
+	if len(distinct(j.models)) == 0 {
+		a.note("models are not checked; name them with --model")
+	}
 	return a.printText("dry run: all is well, nothing was started\n")
-}
-
-// summarise says how a run ended and returns what the process exits with.
-func (a *app) summarise(r *coordinatorv1.Run, extra map[string]any) error {
-	end := ended(r.GetState())
-	switch a.flags.output {
-	case "jsonl":
-		line := map[string]any{"type": "summary", "run": ui.Plain(r), "exit_code": exitCode(end)}
-		for k, v := range extra {
-			line[k] = v
-		}
-		return firstError(a.printJSON(line), end)
-	case "json":
-		all := map[string]any{"run": ui.Plain(r), "exit_code": exitCode(end)}
-		for k, v := range extra {
-			all[k] = v
-		}
-		return firstError(a.printJSON(all), end)
-	}
-	a.note("%s", trimNewline(ui.Summary(a.style(a.stderr), r, time.Now(), exitCode(end))))
-	a.next(afterwards(r)...)
-	return end
-}
-
-func trimNewline(s string) string {
-	for len(s) > 0 && s[len(s)-1] == '\n' {
-		s = s[:len(s)-1]
-	}
-	return s
-}
-
-// afterwards is what to look at when a run did not end as it should.
-func afterwards(r *coordinatorv1.Run) []string {
-	switch r.GetState() {
-	case "completed":
-		return nil
-	case "incomplete":
-		return []string{"loopkeeper result " + r.GetId(), "loopkeeper trace " + r.GetId()}
-	default:
-		return []string{"loopkeeper show " + r.GetId(), "loopkeeper trace " + r.GetId()}
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,13 +40,13 @@ func newUp(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.up(cmd.Context(), o) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.listen, "listen", "", "`address` for the command line (default 127.0.0.1:7700)")
-	f.StringArrayVar(&o.workers, "worker", nil, "`address` of a worker, host:port, beside those that mDNS finds; may be repeated")
+	f.StringVar(&o.listen, "listen", "", "`ADDRESS` for the command line (default 127.0.0.1:7700)")
+	f.StringArrayVar(&o.workers, "worker", nil, "`ADDRESS` of a worker, host:port, beside those that mDNS finds; may be repeated")
 	f.BoolVar(&o.noWorker, "no-worker", false, "start no worker for this machine")
-	f.StringVar(&o.worker.listen, "worker-listen", "", "`address` of this machine's worker (default a free port on loopback)")
+	f.StringVar(&o.worker.listen, "worker-listen", "", "`ADDRESS` of this machine's worker (default a free port on loopback)")
 	f.StringVar(&o.worker.ollama, "ollama", "", "`URL` of this machine's Ollama")
-	f.StringVar(&o.worker.name, "name", "", "what this machine is `called` on screens")
-	f.IntVar(&o.worker.slots, "slots", 0, "`number` of generations per model that this Ollama runs at once")
+	f.StringVar(&o.worker.name, "name", "", "`NAME` of this machine on screens")
+	f.IntVar(&o.worker.slots, "slots", 0, "`NUMBER` of generations per model that this Ollama runs at once")
 	f.BoolVar(&o.worker.insecure, "insecure-lan", false, "let listeners leave this machine without certificates")
 	f.BoolVar(&o.worker.noMDNS, "no-mdns", false, "find workers by --worker only")
 	return c
@@ -94,7 +95,8 @@ func (a *app) up(ctx context.Context, o upOptions) error {
 		err = a.greet(l.Addr(), w, time.Since(began))
 	}
 	if err == nil {
-		err = a.wait(ctx, co, w)
+		err = a.tellWhile(ctx, func(ctx context.Context) { newTeller(a.stdout).coordinator(ctx, reachable(l.Addr())) },
+			func() error { return a.wait(ctx, co, w) })
 	}
 	co.Stop()
 	return firstError(err, closeLedger(), os.Remove(path))
@@ -118,7 +120,7 @@ func (a *app) localWorker(ctx context.Context, dir string, none bool) (*worker.W
 	if err != nil {
 		return nil, "", err
 	}
-	w, err := a.startWorker(ctx, l, id, false)
+	w, err := a.startWorker(ctx, l, id, false, nil)
 	if err != nil {
 		return nil, "", firstError(err, l.Close())
 	}
@@ -168,7 +170,11 @@ func (a *app) greet(addr net.Addr, w *worker.Worker, took time.Duration) error {
 }
 
 func (a *app) warnInsecure(addr net.Addr) {
-	a.note("%s %s is open to the whole network, without certificates: anyone there can use this machine", a.style(a.stderr).Warn("warning:"), addr)
+	where := strings.Join(lanAddresses(addr), ", ")
+	if where == "" {
+		where = addr.String()
+	}
+	a.note("%s %s is open to the whole network, without certificates: anyone there can use this machine", a.style(a.stderr).Warn("warning:"), where)
 }
 
 func hostOf(addr net.Addr) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -49,16 +50,26 @@ func (a *app) bodies(ctx context.Context, c *client, items []input) ([]any, erro
 	return out, err
 }
 
-// showUploads counts uploads on a terminal, when there are enough to wait for.
+// showUploads counts uploads once they last longer than a second: in place on a terminal, else now and then on a line.
 func (a *app) showUploads(done <-chan struct{}, total int) {
-	n := 0
-	show := live(a.stderr) && !a.json() && total > uploads
+	n, began, said := 0, time.Now(), time.Time{}
+	redraw, every := live(a.stderr), 10*time.Second
+	if redraw {
+		every = 100 * time.Millisecond
+	}
 	for range done {
-		if n++; show {
+		n++
+		if now := time.Now(); a.json() || now.Sub(began) < time.Second || now.Sub(said) < every {
+			continue
+		}
+		said = time.Now()
+		if redraw {
 			fmt.Fprintf(a.stderr, "\ruploading %d of %d", n, total)
+		} else {
+			a.note("uploading %d of %d", n, total)
 		}
 	}
-	if show {
+	if redraw && !said.IsZero() {
 		fmt.Fprint(a.stderr, "\r\x1b[K")
 	}
 }

@@ -9,44 +9,47 @@ import (
 )
 
 func newWatch(a *app) *cobra.Command {
-	var out, outDir string
+	var to destination
 	c := &cobra.Command{
 		Use: "watch RUN", Short: "Follow a run until it ends", Args: cobra.ExactArgs(1),
 		Long:    "Follow a run until it ends, and exit by its state. Ctrl-C ends the watching, not the run.",
 		Example: "  loopkeeper watch 7f3k\n  loopkeeper watch 7f3k --out out.jsonl",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *client) error { return a.watch(ctx, c, args[0], out, outDir) })
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client) error { return a.watch(ctx, c, args[0], to) })
 		},
 	}
-	c.Flags().StringVar(&out, "out", "", "write the batch's results to this `file`, from the first one on")
-	c.Flags().StringVar(&outDir, "out-dir", "", "write a file per input into this `folder`")
+	c.Flags().StringVar(&to.out, "out", "", "write the batch's results to this `FILE`, from the first one on")
+	c.Flags().StringVar(&to.dir, "out-dir", "", "write a file per input into this `FOLDER`")
 	return c
 }
 
-// watch follows a run; with out or outDir its results are written again from the first one.
-func (a *app) watch(ctx context.Context, c *client, id, out, outDir string) error {
+// watch follows a run; with a destination its results are written again from the first one.
+func (a *app) watch(ctx context.Context, c *client, id string, to destination) error {
 	r, err := c.GetRun(ctx, &coordinatorv1.GetRunRequest{RunId: id}) // a prefix becomes the id, and a typing error no empty file
 	if err != nil {
 		return err
 	}
 	id = r.GetRun().GetId()
-	if out == "" && outDir == "" {
-		last, err := a.follow(ctx, c, id, nil)
+	if to.empty() {
+		last, err := a.follow(ctx, c, id, nil, to)
 		if err != nil {
 			return err
 		}
 		return a.summarise(last, nil)
 	}
-	results, err := a.sinkFor(out, outDir)
+	if err := needBatch(r.GetRun()); err != nil {
+		return err
+	}
+	results, err := a.sinkFor(to)
 	if err != nil {
 		return err
 	}
-	last, err := a.follow(ctx, c, id, &collector{c: c, run: id, sink: results})
+	last, err := a.follow(ctx, c, id, &collector{c: c, run: id, sink: results}, to)
 	if err == nil {
 		err = results.flush()
 	}
 	if err := firstError(err, results.close()); err != nil {
 		return err
 	}
-	return a.summarise(last, heldItems(results))
+	return a.conclude(conclusion{runs: []*coordinatorv1.Run{last}, extra: heldItems(results), wrote: results.written()})
 }

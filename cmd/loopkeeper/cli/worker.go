@@ -3,6 +3,9 @@ package cli
 import (
 	"context"
 	"fmt"
+	"net"
+	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -26,10 +29,10 @@ func newWorker(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.work(cmd.Context()) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.listen, "listen", "", "`address` for the coordinator (default 127.0.0.1:7701, with --insecure-lan 0.0.0.0:7701)")
+	f.StringVar(&o.listen, "listen", "", "`ADDRESS` for the coordinator (default 127.0.0.1:7701, with --insecure-lan 0.0.0.0:7701)")
 	f.StringVar(&o.ollama, "ollama", "", "`URL` of this machine's Ollama")
-	f.StringVar(&o.name, "name", "", "what this machine is `called` on screens")
-	f.IntVar(&o.slots, "slots", 0, "`number` of generations per model that this Ollama runs at once")
+	f.StringVar(&o.name, "name", "", "`NAME` of this machine on screens")
+	f.IntVar(&o.slots, "slots", 0, "`NUMBER` of generations per model that this Ollama runs at once")
 	f.BoolVar(&o.insecure, "insecure-lan", false, "listen on the network without certificates")
 	f.BoolVar(&o.noMDNS, "no-mdns", false, "do not announce this worker")
 	return c
@@ -49,14 +52,28 @@ func (a *app) work(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w, err := a.startWorker(ctx, l, id, a.config.Discovery.MDNS)
+	tell := newTeller(a.stdout)
+	w, err := a.startWorker(ctx, l, id, a.config.Discovery.MDNS, tell)
 	if err != nil {
 		return firstError(err, l.Close())
 	}
 	if err = a.greetWorker(w, id); err == nil {
-		err = w.Wait(ctx)
+		err = a.tellWhile(ctx, func(ctx context.Context) { tell.worker(ctx, w) }, func() error { return w.Wait(ctx) })
 	}
 	w.Stop()
+	return err
+}
+
+// tellWhile has somebody tell what happens as long as work goes on. Programs, which read JSON, are not told.
+func (a *app) tellWhile(ctx context.Context, tell func(context.Context), work func() error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var telling sync.WaitGroup
+	if !a.json() {
+		telling.Go(func() { tell(ctx) })
+	}
+	err := work()
+	cancel()
+	telling.Wait()
 	return err
 }
 
@@ -68,14 +85,34 @@ func (a *app) greetWorker(w *worker.Worker, id string) error {
 			"simulated": w.Report().GetSimulated()})
 	}
 	line, _ := ui.WorkerLine(a.style(a.stdout), w.Report())
-	how := "announced by mDNS"
-	if !a.config.Discovery.MDNS {
-		how = "not announced"
-	}
-	fmt.Fprintf(a.stdout, "loopkeeper %s   worker %s   fleet %s   %s, %s\n%s\n", fullVersion(), id, a.config.Fleet, addr, how, line)
-	if !loopback(hostOf(addr)) {
+	reach := lanAddresses(addr)
+	fmt.Fprintf(a.stdout, "loopkeeper %s   worker %s   fleet %s   %s\n%s\n", fullVersion(), a.config.Name, a.config.Fleet, a.howFound(addr, reach), line)
+	switch {
+	case !loopback(hostOf(addr)):
 		a.warnInsecure(addr)
+	case a.config.InsecureLAN:
+		_, port, _ := net.SplitHostPort(addr.String()) // a listener's address has a port
+		a.note("%s it listens on %s, so no other machine can reach it, in spite of --insecure-lan (worker.listen: %s)", a.style(a.stderr).Warn("warning:"),
+			addr, a.origins["worker.listen"])
+		a.next("loopkeeper worker --insecure-lan --listen 0.0.0.0:" + port)
+		return nil
 	}
-	_, err := fmt.Fprintf(a.stdout, "Next: loopkeeper nodes, on the coordinator; loopkeeper up --worker %s there when it is not found\n", addr)
+	where := reachable(addr)
+	if len(reach) > 0 {
+		where = reach[0]
+	}
+	_, err := fmt.Fprintf(a.stdout, "Next: loopkeeper nodes, on the coordinator; loopkeeper up --worker %s there when it is not found\n", where)
 	return err
+}
+
+// howFound says where a worker can be reached and how a coordinator learns of it.
+func (a *app) howFound(addr net.Addr, reach []string) string {
+	switch {
+	case len(reach) == 0:
+		return reachable(addr) + ", for this machine only"
+	case !a.config.Discovery.MDNS:
+		return strings.Join(reach, ", ") + ", not announced"
+	default:
+		return strings.Join(reach, ", ") + ", announced by mDNS"
+	}
 }
