@@ -38,6 +38,10 @@ func (a *app) explain(ctx context.Context, c *client, subject, step string, toke
 		return err
 	}
 	e, err := c.Explain(ctx, r)
+	if r.GetModel() != "" && codeOf(err) == apierr.NotFound {
+		return apierr.New(apierr.NotFound, "no run and no model is named %s", subject).
+			WithNext("loopkeeper runs", "loopkeeper nodes -o json lists the models of each machine", "ollama pull "+subject+" on one of them")
+	}
 	if err != nil {
 		return err
 	}
@@ -45,10 +49,11 @@ func (a *app) explain(ctx context.Context, c *client, subject, step string, toke
 		return a.printJSON(ui.Plain(e))
 	}
 	if len(e.GetExplanations()) == 0 {
-		return a.printText("Nothing waits for a place.\n")
+		a.next("loopkeeper show " + found.GetRun().GetId())
+		return a.printText("Nothing of the run is on a machine, and nothing waits for one.\n")
 	}
 	for _, one := range e.GetExplanations() {
-		if err := a.printText(ui.Explain(a.style(a.stdout), one)); err != nil {
+		if err := a.printText(ui.Explain(a.fitting(), one)); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -26,6 +27,7 @@ type follower struct {
 	last  *coordinatorv1.Run
 	views chan *coordinatorv1.Run // the newest view that was not shown yet
 	plans map[string]bool         // ids of steps whose plan was shown
+	away  atomic.Bool             // the stream of views broke off and is not back yet
 	over  chan struct{}           // closed when there will be no more views
 	err   error                   // why, when the run has not ended; read after over
 }
@@ -73,7 +75,10 @@ func (f *follower) loop(ctx context.Context, interrupts <-chan os.Signal) error 
 				return err
 			}
 		case <-tick.C:
-			if f.last != nil {
+			switch {
+			case f.away.Load():
+				f.show.Away(time.Now())
+			case f.last != nil:
 				f.show.Show(f.last, time.Now())
 			}
 		case s := <-interrupts:
@@ -150,6 +155,7 @@ func (f *follower) stream(ctx context.Context) {
 			f.err = apierr.Wrap(apierr.FromStatus(err), apierr.Unavailable, "watch run %s", f.id).WithNext("loopkeeper up", "loopkeeper watch "+f.id)
 			return
 		}
+		f.away.Store(true)
 		pause := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
@@ -179,6 +185,7 @@ func (f *follower) receive(ctx context.Context) (ended, any bool, err error) {
 		case <-f.views:
 		default:
 		}
+		f.away.Store(false)
 		f.views <- msg.GetRun() // there is room: nobody else sends
 		if ended {
 			return true, true, nil

@@ -3,57 +3,129 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/loopkeeper/loopkeeper/cmd/loopkeeper/ui"
+	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
 )
 
+// traceOptions say what of a run's events is shown.
+type traceOptions struct {
+	follow bool
+	full   bool   // with what was asked and answered
+	item   string // of this item alone
+}
+
 func newTrace(a *app) *cobra.Command {
-	var follow bool
+	var o traceOptions
 	c := &cobra.Command{
 		Use: "trace RUN", Short: "Print a run's events in the order in which they happened", Args: cobra.ExactArgs(1),
-		Example: "  loopkeeper trace 7ex9\n  loopkeeper trace 7ex9 --follow -o jsonl",
+		Long: "Print a run's events in the order in which they happened, a line each; -o jsonl has all that the ledger knows of them.\n" +
+			"With --full the prompt and the reply of every attempt follow, and what a judge concluded on which quotes.",
+		Example: "  loopkeeper trace 7ex9\n  loopkeeper trace 7ex9 --item docs/errors.md\n  loopkeeper trace 7ex9 --follow -o jsonl",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *client) error { return a.trace(ctx, c, args[0], follow) })
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client) error { return a.trace(ctx, c, args[0], o) })
 		},
 	}
-	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the run ends")
+	c.Flags().BoolVarP(&o.follow, "follow", "f", false, "go on until the run ends")
+	c.Flags().BoolVar(&o.full, "full", false, "open the prompt and the reply of every attempt")
+	c.Flags().StringVar(&o.item, "item", "", "only this `item`, by its key such as a file name, or this step, by its label or as 'step 3 generate'; in full")
 	return c
 }
 
-func (a *app) trace(ctx context.Context, c *client, id string, follow bool) error {
-	stream, err := c.GetTrace(ctx, &coordinatorv1.GetTraceRequest{RunId: id, Follow: follow})
+func (a *app) trace(ctx context.Context, c *client, id string, o traceOptions) error {
+	nodes, err := c.ListNodes(ctx, &coordinatorv1.ListNodesRequest{})
 	if err != nil {
 		return err
 	}
-	var events []any
+	t := &tracer{a: a, c: c, o: o, trace: ui.Trace{Style: a.fitting(), Names: map[string]string{}}}
+	for _, n := range nodes.GetNodes() {
+		t.trace.Names[n.GetId()] = n.GetName()
+	}
+	stream, err := c.GetTrace(ctx, &coordinatorv1.GetTraceRequest{RunId: id, Follow: o.follow})
+	if err != nil {
+		return err
+	}
 	for {
 		e, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
-			break
+			return t.end(id)
 		}
-		if err != nil {
-			return err
-		}
-		switch a.flags.output {
-		case "json":
-			events = append(events, ui.Plain(e))
-		case "jsonl":
-			err = a.printJSON(ui.Plain(e))
-		default:
-			at := e.GetTime().AsTime().Local().Format("15:04:05.000")
-			err = a.printText(fmt.Sprintf("%5d  %s  %-18s  %s\n", e.GetSeq(), at, e.GetKind(), ui.Line(string(e.GetPayloadJson()))))
+		if err == nil {
+			err = t.take(ctx, e)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if a.flags.output == "json" {
-		return a.printList("events", append([]any{}, events...))
+}
+
+// fitting is how stdout may be written to, cut to its width where that is a terminal.
+func (a *app) fitting() ui.Style {
+	s := a.style(a.stdout)
+	if terminal(a.stdout) {
+		s.Width, _ = size(a.stdout)
+	}
+	return s
+}
+
+// tracer prints events as they come.
+type tracer struct {
+	a     *app
+	c     *client
+	o     traceOptions
+	trace ui.Trace
+	list  []any // for -o json
+	any   bool  // something was shown
+}
+
+func (t *tracer) take(ctx context.Context, raw *coordinatorv1.GetTraceResponse) error {
+	e := t.trace.Add(raw)
+	if t.o.item != "" && e.Item != t.o.item && e.About != t.o.item {
+		return nil
+	}
+	t.any = true
+	var prompt, reply string
+	if t.o.full || t.o.item != "" {
+		var err error
+		if prompt, err = t.body(ctx, e.Prompt); err != nil {
+			return err
+		}
+		if reply, err = t.body(ctx, e.Reply); err != nil {
+			return err
+		}
+	}
+	if !t.a.json() {
+		return t.a.printText(t.trace.Line(e) + "\n" + ui.Asked(e, prompt, reply, t.o.full || t.o.item != ""))
+	}
+	m := ui.Plain(raw)
+	if prompt != "" || reply != "" {
+		m["prompt"], m["reply"] = prompt, reply
+	}
+	if t.a.flags.output == "json" {
+		t.list = append(t.list, m)
+		return nil
+	}
+	return t.a.printJSON(m)
+}
+
+// body opens what was asked or answered, "" for nothing.
+func (t *tracer) body(ctx context.Context, sha string) (string, error) {
+	if sha == "" {
+		return "", nil
+	}
+	return fetch(ctx, t.c, sha)
+}
+
+func (t *tracer) end(id string) error {
+	if t.o.item != "" && !t.any {
+		return apierr.New(apierr.NotFound, "nothing of run %s is about an item named %s", id, t.o.item).WithNext("loopkeeper result " + id + " --items lists the items")
+	}
+	if t.a.flags.output == "json" {
+		return t.a.printList("events", append([]any{}, t.list...))
 	}
 	return nil
 }

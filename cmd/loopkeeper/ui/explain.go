@@ -11,13 +11,14 @@ import (
 func Explain(s Style, e *coordinatorv1.Explanation) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", Line(e.GetSubject()), Line(e.GetSummary()))
+	if e.GetNote() != "" {
+		fmt.Fprintf(&b, "%s %s\n", s.bad(), Line(e.GetNote()))
+	}
 	if n := e.GetNeed(); n != nil {
-		total := n.GetWeightsBytes() + n.GetKvBytes() + n.GetGraphBytes() + n.GetProjectorBytes() + n.GetConstantBytes() + n.GetMarginBytes()
-		fmt.Fprintf(&b, "needs %s GiB: weights %s, KV cache %s, graph %s, projector %s, constant %s, margin %s\n", GiB(total), GiB(n.GetWeightsBytes()),
-			GiB(n.GetKvBytes()), GiB(n.GetGraphBytes()), GiB(n.GetProjectorBytes()), GiB(n.GetConstantBytes()), GiB(n.GetMarginBytes()))
+		b.WriteString(needText(n))
 	}
 	if e.GetWaitingFor() != "" {
-		fmt.Fprintf(&b, "waiting for %s\n", e.GetWaitingFor())
+		fmt.Fprintf(&b, "waiting for %s\n", WaitText(e.GetWaitingFor()))
 	}
 	if len(e.GetNodes()) > 0 {
 		b.WriteString(verdicts(s, e.GetNodes()))
@@ -25,10 +26,30 @@ func Explain(s Style, e *coordinatorv1.Explanation) string {
 	return b.String()
 }
 
+// needText is a need with the parts that it has.
+func needText(n *coordinatorv1.Need) string {
+	var total uint64
+	var parts []string
+	for _, p := range []struct {
+		name  string
+		bytes uint64
+	}{{"weights", n.GetWeightsBytes()}, {"KV cache", n.GetKvBytes()}, {"graph", n.GetGraphBytes()}, {"projector", n.GetProjectorBytes()},
+		{"constant", n.GetConstantBytes()}, {"margin", n.GetMarginBytes()}} {
+		total += p.bytes
+		if p.bytes > 0 {
+			parts = append(parts, p.name+" "+GiB(p.bytes))
+		}
+	}
+	return fmt.Sprintf("needs %s GiB: %s\n", GiB(total), strings.Join(parts, ", "))
+}
+
 func verdicts(s Style, nodes []*coordinatorv1.NodeVerdict) string {
-	t := Table{Columns: Columns("NODE", "VERDICT", ">NEED", ">AVAILABLE", ">SHORT", ">LARGEST CONTEXT", "WHY")}
+	t := Table{Width: s.Width, Columns: Columns("/NODE", "VERDICT", ">NEED", ">AVAILABLE", ">SHORT", ">LARGEST CONTEXT", "~WHY")}
 	for _, n := range nodes {
-		available, short, largest := "?", "-", "-"
+		need, available, short, largest := "?", "?", "-", "-"
+		if n.GetNeedBytes() > 0 {
+			need = GiB(n.GetNeedBytes())
+		}
 		if n.AvailableBytes != nil {
 			available = GiB(n.GetAvailableBytes())
 		}
@@ -39,10 +60,10 @@ func verdicts(s Style, nodes []*coordinatorv1.NodeVerdict) string {
 			largest = Count(int64(n.GetLargestContext()))
 		}
 		why := Line(n.GetWhy())
-		if len(n.GetEvict()) > 0 {
+		if len(n.GetEvict()) > 0 && !strings.Contains(why, n.GetEvict()[0]) {
 			why += "; unloads " + strings.Join(n.GetEvict(), ", ")
 		}
-		t.Add(Line(n.GetNode()), s.State(n.GetVerdict()), GiB(n.GetNeedBytes()), available, short, largest, why)
+		t.Add(Line(n.GetNode()), s.State(n.GetVerdict()), need, available, short, largest, why)
 	}
 	return t.String()
 }

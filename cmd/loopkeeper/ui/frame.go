@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +17,8 @@ type Frame struct {
 	Width, Height int
 	Now           time.Time
 	Rate          *Rate
-	Hint          string // the last line: what the user can press, or what is wrong
+	Hint          string        // the last line: what the user can press
+	Away          time.Duration // how long the coordinator has not answered; what can change meanwhile is not shown
 }
 
 // Lines draws the run.
@@ -26,8 +28,11 @@ func (f Frame) Lines(r *coordinatorv1.Run) []string {
 	room := f.Height - 1 - len(lines) - len(tail)
 	middle := append(f.steps(r, room/2), f.inFlight(r, room)...)
 	lines = append(append(lines, middle[:min(len(middle), max(room, 0))]...), tail...)
+	if f.Hint == "" { // the last frame: nothing is drawn over what follows it
+		lines = lines[:len(lines)-trailingBlanks(lines)]
+	}
 	for i, l := range lines {
-		lines[i] = ansi.Truncate(l, f.Width, "")
+		lines[i] = sentence(l, f.Width)
 	}
 	return lines[:min(len(lines), max(f.Height-1, 1))]
 }
@@ -38,12 +43,17 @@ func (f Frame) head(r *coordinatorv1.Run) []string {
 		simulated = "  " + f.Style.Warn("simulated")
 	}
 	c := r.GetItems()
+	items := fmt.Sprintf("items  %s  %s  %s of %s", f.bar(c), Percent(c.GetSucceeded(), c.GetTotal()), Count(c.GetSucceeded()), Count(c.GetTotal()))
+	remaining := left(c)
+	if growing(r) { // neither a share nor an end can be known
+		items, remaining = "items  "+soFar(r), 0
+	}
 	return []string{
-		fmt.Sprintf("%s  run %s  %s%s  %s", Line(r.GetWorkflow()), r.GetId(), f.Style.paint(looks[r.GetState()].sgr, strings.ToUpper(r.GetState())),
+		fmt.Sprintf("%s  run %s  %s%s  %s", Line(r.GetWorkflow()), r.GetId(), f.Style.paint(looks[r.GetState()].sgr, strings.ToUpper(stateText(r.GetState()))),
 			simulated, Duration(Took(r, f.Now))),
-		fmt.Sprintf("items  %s  %s  %s of %s", f.bar(c), Percent(done(c), c.GetTotal()), Count(c.GetSucceeded()), Count(c.GetTotal())),
-		"       " + Tally(r),
-		fmt.Sprintf("rate   %s   tokens %s in, %s out", f.Rate.Text(f.Now, c.GetTotal()-done(c)), Tokens(r.GetPromptTokens()), Tokens(r.GetOutputTokens())),
+		items,
+		"       " + f.tally(r),
+		fmt.Sprintf("rate   %s   tokens %s in, %s out", f.Rate.Text(f.Now, remaining), Tokens(r.GetPromptTokens()), Tokens(r.GetOutputTokens())),
 		"",
 	}
 }
@@ -54,6 +64,19 @@ func (f Frame) bar(c *coordinatorv1.Counts) string {
 	}
 	share := func(n int64) float64 { return float64(n) / float64(c.GetTotal()) }
 	return f.Style.Bar(max(f.Width-40, 10), Part{share(c.GetSucceeded()), Ours}, Part{share(c.GetFailed()), Foreign}, Part{share(c.GetRunning()), Loading})
+}
+
+// tally is Tally without what may have changed since the coordinator last answered.
+func (f Frame) tally(r *coordinatorv1.Run) string {
+	if f.Away == 0 {
+		text := Tally(r)
+		if ansi.StringWidth(text)+7 > f.Width { // the reasons stand below, too
+			text = strings.Replace(text, waitsText(r), Count(r.GetItems().GetWaiting())+" waiting", 1)
+		}
+		return text
+	}
+	c := r.GetItems()
+	return fmt.Sprintf("%s succeeded  %s failed when it last answered", Count(c.GetSucceeded()), Count(c.GetFailed()))
 }
 
 // Tally says how many items are in which state, and what those that wait wait for.
@@ -69,35 +92,37 @@ func Tally(r *coordinatorv1.Run) string {
 		}
 	}
 	if c.GetWaiting() > 0 {
-		text := Count(c.GetWaiting()) + " waiting"
-		var reasons []string
-		for _, w := range r.GetWaiting() {
-			reasons = append(reasons, w.GetWaitingFor())
-		}
-		if len(reasons) > 0 {
-			text += ": " + strings.Join(reasons, ", ")
-		}
-		parts = append(parts, text)
+		parts = append(parts, waitsText(r))
 	}
 	return strings.Join(parts, "  ")
 }
 
 func (f Frame) inFlight(r *coordinatorv1.Run, room int) []string {
 	flights := r.GetInFlight()
-	if len(flights) == 0 || room < 2 {
+	if len(flights) == 0 || room < 2 || f.Away > 0 {
 		return nil
 	}
-	t := Table{Columns: Columns("NODE", "MODEL", ">TRY", "ITEM", ">TOK/S", ">TOKENS", ">FOR", "")}
-	wide := max(f.Width-54, 16)
+	t := Table{Width: f.Width, Columns: Columns("/NODE", "/MODEL", ">TRY", "/ITEM", ">TOK/S", ">TOKENS", ">FOR", "")}
 	for _, i := range flights[:min(len(flights), room-1)] {
 		speed := "-"
 		if i.GetTokensPerSecond() > 0 {
 			speed = fmt.Sprintf("%.1f", i.GetTokensPerSecond())
 		}
-		t.Add(Line(i.GetNode()), Line(i.GetModel()), fmt.Sprint(i.GetAttempt()), Middle(Line(i.GetLabel()), wide), speed, Count(i.GetTokens()),
-			Age(f.Now.Sub(i.GetSince().AsTime())), i.GetPhase())
+		t.Add(Line(i.GetNode()), Line(i.GetModel()), fmt.Sprint(i.GetAttempt()), Line(i.GetLabel()), speed, Count(i.GetTokens()),
+			Age(f.Now.Sub(i.GetSince().AsTime())), f.doing(i))
 	}
 	return strings.Split(strings.TrimRight(t.String(), "\n"), "\n")
+}
+
+// doing is what an attempt does now. Nothing is heard of one whose node is not up.
+func (f Frame) doing(i *coordinatorv1.InFlight) string {
+	if state := i.GetNodeState(); state == "lost" || state == "degraded" {
+		return f.Style.Warn("node " + state)
+	}
+	if i.GetJudging() {
+		return "judging"
+	}
+	return word(phases, i.GetPhase())
 }
 
 // steps lists a run's steps when there is more than one that calls a model: the newest that fit.
@@ -119,64 +144,51 @@ func (f Frame) steps(r *coordinatorv1.Run, room int) []string {
 // tail is what must be seen at the end: why items wait, failures, the script's last word, and what can be pressed.
 func (f Frame) tail(r *coordinatorv1.Run) []string {
 	lines := []string{""}
-	for _, w := range r.GetWaiting() {
-		if w.GetWhy() != "" {
-			lines = append(lines, fmt.Sprintf("%s waiting for %s: %s", Count(w.GetCount()), w.GetWaitingFor(), Line(w.GetWhy())))
-		}
-		if len(lines) == 3 {
-			break
-		}
+	if f.Away == 0 {
+		lines = append(lines, f.reasons(r)...)
 	}
 	if len(r.GetFailures()) > 0 {
-		var kinds []string
+		var found []string
 		for _, g := range r.GetFailures() {
-			kinds = append(kinds, fmt.Sprintf("%s %d", g.GetKind(), g.GetCount()))
+			found = append(found, fmt.Sprintf("%s %d", KindText(g.GetKind()), g.GetCount()))
 		}
-		lines = append(lines, f.Style.paint(red, fmt.Sprintf("FAILED %d", r.GetItems().GetFailed()))+"   "+strings.Join(kinds, "   "))
+		lines = append(lines, f.Style.paint(red, fmt.Sprintf("FAILED %d", r.GetItems().GetFailed()))+"   "+strings.Join(found, "   "))
 	}
 	if logs := r.GetLogs(); len(logs) > 0 {
 		lines = append(lines, "log    "+Line(logs[len(logs)-1]))
 	}
+	if f.Away > 0 {
+		lines = append(lines, f.Style.Warn(awayText)+" ("+Age(f.Away)+")")
+	}
+	if f.Hint == "" {
+		return lines
+	}
 	return append(lines, f.Hint)
 }
 
-// Calls are the steps of a run that a model answers.
-func Calls(r *coordinatorv1.Run) []*coordinatorv1.Step {
-	var out []*coordinatorv1.Step
-	for _, s := range r.GetSteps() {
-		switch s.GetKind() {
-		case "generate", "batch", "plan", "evaluate", "embed":
-			out = append(out, s)
+// awayText is said while the coordinator cannot be reached.
+const awayText = "the coordinator does not answer, trying again"
+
+// reasons says of two kinds of waiting at most why.
+func (f Frame) reasons(r *coordinatorv1.Run) (lines []string) {
+	for _, w := range r.GetWaiting() {
+		if w.GetWhy() != "" && len(lines) < 2 {
+			lines = append(lines, fmt.Sprintf("%s waiting for %s: %s", Count(w.GetCount()), WaitText(w.GetWaitingFor()), Line(w.GetWhy())))
 		}
 	}
-	return out
+	return lines
 }
 
-// StepLine is one step: mark, position, kind, what it is about and how far it is.
-func StepLine(s Style, step *coordinatorv1.Step, width int) string {
-	what := Line(step.GetLabel())
-	var facts []string
-	if c := step.GetItems(); c.GetTotal() > 1 {
-		facts = append(facts, fmt.Sprintf("%d/%d", c.GetSucceeded(), c.GetTotal()))
-	}
-	for _, f := range []string{step.GetNode(), waitText(step), Line(step.GetError())} {
-		if f != "" {
-			facts = append(facts, f)
+// trailingBlanks is how many empty lines stand at the end.
+func trailingBlanks(lines []string) int {
+	n := 0
+	for _, l := range slices.Backward(lines) {
+		if l != "" {
+			break
 		}
+		n++
 	}
-	if step.GetEnded() != nil && step.GetStarted() != nil {
-		facts = append(facts, Duration(step.GetEnded().AsTime().Sub(step.GetStarted().AsTime())))
-	}
-	end := strings.Join(facts, "  ")
-	line := fmt.Sprintf("%s %2s  %-8s  %s  %s", s.Mark(step.GetState()), step.GetId(), step.GetKind(), Middle(what, max(width-22-len(end), 12)), end)
-	return strings.TrimRight(line, " ")
-}
-
-func waitText(step *coordinatorv1.Step) string {
-	if step.GetWaitingFor() == "" {
-		return ""
-	}
-	return "waiting for " + step.GetWaitingFor()
+	return n
 }
 
 // Took is how long a run has taken, until now when it has not ended.

@@ -44,7 +44,7 @@ func ItemBlock(s Style, i *coordinatorv1.Item) string {
 	body := i.GetText()
 	switch {
 	case i.GetFailureKind() != "":
-		body = i.GetFailureKind() + ": " + i.GetFailure()
+		body = KindText(i.GetFailureKind()) + ": " + i.GetFailure()
 	case len(i.GetValueJson()) > 0:
 		body = Indent(i.GetValueJson())
 	}

@@ -15,7 +15,7 @@ const memoryBar = 10
 // Nodes is the table of machines, the line under it, and what is wrong with them.
 func Nodes(s Style, r *coordinatorv1.ListNodesResponse, discovery string, now time.Time) string {
 	var b strings.Builder
-	t := Table{Columns: Columns("NODE", "STATE", "DEVICE", "MEMORY, GiB", "", ">FREE", "LOADED")}
+	t := Table{Width: s.Width, Columns: Columns("/NODE", "STATE", "/DEVICE", "MEMORY, GiB", "", ">FREE", "~LOADED")}
 	up, lost, simulated := 0, 0, 0
 	for _, n := range r.GetNodes() {
 		switch n.GetState() {
@@ -137,12 +137,9 @@ func loadedText(n *coordinatorv1.Node) string {
 		}
 		out = append(out, text)
 	}
-	text := strings.Join(out, ", ")
-	if text == "" {
-		text = "-"
-	}
+	text := orDash(strings.Join(out, ", "))
 	if b := n.GetBusy(); b > 0 {
-		text += fmt.Sprintf("  (%d busy)", b)
+		text += fmt.Sprintf(" (%d busy)", b)
 	}
 	return text
 }

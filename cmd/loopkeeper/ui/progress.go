@@ -3,6 +3,7 @@ package ui
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,8 @@ import (
 type Progress interface {
 	// Show takes the newest view of the run, or the same one again as time goes by.
 	Show(r *coordinatorv1.Run, now time.Time)
+	// Away says that the coordinator does not answer; Show, with a view that is new, that it does again.
+	Away(now time.Time)
 	// Say puts a line of text where it stays.
 	Say(text string)
 	// End shows the run for the last time.
@@ -26,8 +29,10 @@ type Live struct {
 	Size  func() (width, height int)
 	Hint  string
 	rate  Rate
-	drawn int       // lines that are on the screen and will be drawn over
-	last  time.Time // when they were drawn
+	run   *coordinatorv1.Run // as last shown
+	away  time.Time          // since when the coordinator does not answer, zero while it does
+	drawn int                // lines that are on the screen and will be drawn over
+	last  time.Time          // when they were drawn
 }
 
 // RedrawInterval is how often Show should be called while nothing happens, so that times go on.
@@ -35,13 +40,30 @@ const RedrawInterval = 200 * time.Millisecond
 
 // Show implements Progress.
 func (l *Live) Show(r *coordinatorv1.Run, now time.Time) {
+	if !l.away.IsZero() {
+		l.away = time.Time{}
+		l.rate.Restart()
+	}
+	l.run = r
+	l.rate.Add(now, worked(r.GetItems()))
 	if l.drawn == 0 || now.Sub(l.last) >= RedrawInterval { // faster cannot be read
 		l.draw(r, now, l.Hint)
 	}
 }
 
+// Away implements Progress.
+func (l *Live) Away(now time.Time) {
+	if l.away.IsZero() {
+		l.away = now
+	}
+	if l.run != nil && (l.drawn == 0 || now.Sub(l.last) >= RedrawInterval) {
+		l.draw(l.run, now, l.Hint)
+	}
+}
+
 // End implements Progress. The final frame stays in the scrollback.
 func (l *Live) End(r *coordinatorv1.Run, now time.Time) {
+	l.away = time.Time{}
 	l.draw(r, now, "")
 	l.drawn = 0
 }
@@ -53,9 +75,12 @@ func (l *Live) Say(text string) {
 }
 
 func (l *Live) draw(r *coordinatorv1.Run, now time.Time, hint string) {
-	l.rate.Add(now, done(r.GetItems()))
 	width, height := l.Size()
-	lines := Frame{Style: l.Style, Width: width - 1, Height: height, Now: now, Rate: &l.rate, Hint: hint}.Lines(r)
+	f := Frame{Style: l.Style, Width: width - 1, Height: height, Now: now, Rate: &l.rate, Hint: hint}
+	if !l.away.IsZero() {
+		f.Away = max(now.Sub(l.away), time.Second)
+	}
+	lines := f.Lines(r)
 	_, _ = io.WriteString(l.W, l.erase()+strings.Join(lines, "\n")+"\n")
 	l.drawn, l.last = len(lines), now
 }
@@ -76,6 +101,8 @@ type Lines struct {
 	tenth int64
 	began bool
 	ended map[string]bool // steps that were said to have ended
+	logs  []string        // of the script, as last seen
+	away  bool
 }
 
 // quiet is the longest silence while work is under way.
@@ -84,30 +111,48 @@ const quiet = 30 * time.Second
 // Show implements Progress.
 func (l *Lines) Show(r *coordinatorv1.Run, now time.Time) {
 	c := r.GetItems()
-	l.rate.Add(now, done(c))
+	if l.away {
+		l.away = false
+		l.rate.Restart()
+		l.line(now, "the coordinator answers again")
+	}
+	l.rate.Add(now, worked(c))
 	if !l.began {
 		l.began, l.last = true, now
-		l.line(now, "run %s %s: %s%s", r.GetId(), r.GetState(), Line(r.GetWorkflow()), Simulated(r.GetSimulated()))
-		return
+		l.line(now, "run %s %s: %s%s", r.GetId(), stateText(r.GetState()), Line(r.GetWorkflow()), Simulated(r.GetSimulated()))
 	}
+	for _, text := range newLogs(l.logs, r.GetLogs()) {
+		l.line(now, "log  %s", Line(text))
+	}
+	l.logs = r.GetLogs()
 	if calls := Calls(r); len(calls) > 1 || len(calls) == 1 && calls[0].GetKind() != "batch" {
-		l.steps(calls, now)
+		l.steps(r, calls, now)
 		return
 	}
 	tenth := int64(0)
 	if c.GetTotal() > 0 {
-		tenth = done(c) * 10 / c.GetTotal()
+		tenth = worked(c) * 10 / c.GetTotal()
 	}
 	if c.GetTotal() == 0 || tenth <= l.tenth && now.Sub(l.last) < quiet {
 		return
 	}
 	l.tenth, l.last = max(tenth, l.tenth), now
-	l.line(now, "%s  %s of %s, %s, %s%s", Percent(done(c), c.GetTotal()), Count(c.GetSucceeded()), Count(c.GetTotal()), failedText(c),
-		l.rate.Text(now, c.GetTotal()-done(c)), Simulated(r.GetSimulated()))
+	l.line(now, "%s  %s of %s, %s, %s%s", Percent(c.GetSucceeded(), c.GetTotal()), Count(c.GetSucceeded()), Count(c.GetTotal()), failedText(c),
+		l.rate.Text(now, left(c)), Simulated(r.GetSimulated()))
+}
+
+// newLogs are the lines that came after those seen before. A view has the newest few only.
+func newLogs(seen, now []string) []string {
+	for n := min(len(seen), len(now)); n > 0; n-- {
+		if slices.Equal(seen[len(seen)-n:], now[:n]) {
+			return now[n:]
+		}
+	}
+	return now
 }
 
 // steps says of a run that goes step by step which have ended.
-func (l *Lines) steps(calls []*coordinatorv1.Step, now time.Time) {
+func (l *Lines) steps(r *coordinatorv1.Run, calls []*coordinatorv1.Step, now time.Time) {
 	if l.ended == nil {
 		l.ended = map[string]bool{}
 	}
@@ -119,7 +164,7 @@ func (l *Lines) steps(calls []*coordinatorv1.Step, now time.Time) {
 	}
 	if now.Sub(l.last) >= quiet {
 		l.last = now
-		l.line(now, "%s ended, the run goes on", Plural(int64(len(l.ended)), "step has", "steps have"))
+		l.line(now, "%s, the run goes on%s", soFar(r), Simulated(r.GetSimulated()))
 	}
 }
 
@@ -127,6 +172,14 @@ func failedText(c *coordinatorv1.Counts) string { return Count(c.GetFailed()) + 
 
 // End implements Progress. What the end was is said by the summary.
 func (l *Lines) End(r *coordinatorv1.Run, now time.Time) { l.Show(r, now) }
+
+// Away implements Progress.
+func (l *Lines) Away(now time.Time) {
+	if !l.away {
+		l.away = true
+		l.line(now, "%s", awayText)
+	}
+}
 
 // Say implements Progress.
 func (l *Lines) Say(text string) { _, _ = fmt.Fprintln(l.W, text) }
@@ -153,6 +206,9 @@ func (j *JSONLines) Show(r *coordinatorv1.Run, _ time.Time) {
 		"failed": c.GetFailed(), "running": c.GetRunning(), "waiting": c.GetWaiting(), "simulated": r.GetSimulated()})
 }
 
+// Away implements Progress.
+func (j *JSONLines) Away(time.Time) {}
+
 // End implements Progress.
 func (j *JSONLines) End(*coordinatorv1.Run, time.Time) {}
 
@@ -164,6 +220,9 @@ type Silent struct{}
 
 // Show implements Progress.
 func (Silent) Show(*coordinatorv1.Run, time.Time) {}
+
+// Away implements Progress.
+func (Silent) Away(time.Time) {}
 
 // End implements Progress.
 func (Silent) End(*coordinatorv1.Run, time.Time) {}

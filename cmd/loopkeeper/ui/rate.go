@@ -20,6 +20,9 @@ type sample struct {
 	done int64
 }
 
+// Restart forgets what was learnt: what ended while nobody watched says nothing of how fast.
+func (r *Rate) Restart() { r.samples = nil }
+
 // Add notes how many items had ended at a moment.
 func (r *Rate) Add(at time.Time, done int64) {
 	if n := len(r.samples); n > 0 && r.samples[n-1].done == done {
@@ -44,7 +47,7 @@ func (r *Rate) PerMinute(now time.Time) (items float64, known bool) {
 	return float64(last.done-first.done) / span.Minutes(), true
 }
 
-// Text says rate and expected end: "7.6 items/min, ETA 11-14 min", or that it is still measuring.
+// Text says rate and, with items left, the expected end: "7.6 items/min, ETA 11-14 min", or that it is still measuring.
 func (r *Rate) Text(now time.Time, left int64) string {
 	rate, known := r.PerMinute(now)
 	if !known {
@@ -72,7 +75,24 @@ func eta(minutes float64) string {
 	}
 }
 
-// done is how many items have ended, whatever their end.
-func done(c *coordinatorv1.Counts) int64 {
-	return c.GetSucceeded() + c.GetFailed() + c.GetCancelled()
+// worked is how many items have ended by work. One that was cancelled has ended, but nobody has worked it to its end.
+func worked(c *coordinatorv1.Counts) int64 { return c.GetSucceeded() + c.GetFailed() }
+
+// left is how many items are still to be worked on.
+func left(c *coordinatorv1.Counts) int64 { return c.GetRunning() + c.GetWaiting() }
+
+// growing says that nobody knows how many items a run will have: its script goes step by step, and asks for more as it learns.
+// A run of one batch is known from its beginning.
+func growing(r *coordinatorv1.Run) bool {
+	calls := Calls(r)
+	return r.GetEnded() == nil && len(calls) > 0 && (len(calls) > 1 || calls[0].GetKind() != "batch")
+}
+
+// soFar is how far a growing run is: steps where each is one item, else items.
+func soFar(r *coordinatorv1.Run) string {
+	c, what := r.GetItems(), "steps"
+	if int64(len(Calls(r))) != c.GetTotal() {
+		what = "items"
+	}
+	return fmt.Sprintf("%s of %s %s so far", Count(c.GetSucceeded()), Count(c.GetTotal()), what)
 }

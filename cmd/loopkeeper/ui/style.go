@@ -7,6 +7,7 @@ import "strings"
 type Style struct {
 	Colour  bool // ANSI-16 colours, on state words and marks only
 	Unicode bool // marks and bars beyond ASCII
+	Width   int  // cells of a line, 0 for a place where nothing is cut
 }
 
 // The colours, as SGR parameters. Meaning never rests on colour alone.
@@ -44,16 +45,17 @@ var (
 var looks = map[string]look{
 	"completed": ended, "succeeded": ended, "up": ended,
 	"failed": broken, "diverged": broken, "timed_out": broken, "exhausted": broken, "impossible": broken,
-	"running": going, "placed": going, "place": going,
+	"running": going, "placed": going, "chosen": ended, "fits": ended,
 	"queued": waiting, "waiting": waiting, "pending": waiting, "ready": waiting, "suspended": waiting, "wait": waiting,
 	"cancelled": ceased, "skipped": {dim, "⊘", "s"},
+	"excluded": ceased, "no_model": ceased,
 	"incomplete": partial, "lost": partial, "degraded": partial, "draining": partial,
 	"unknown": {yellow, "?", "?"},
 }
 
 // State returns a state's mark and word, painted.
 func (s Style) State(state string) string {
-	return strings.TrimSpace(s.Mark(state) + " " + s.paint(looks[state].sgr, state))
+	return strings.TrimSpace(s.Mark(state) + " " + s.paint(looks[state].sgr, stateText(state)))
 }
 
 // Mark returns a state's mark, painted.

@@ -11,11 +11,20 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Output is a key result for people: its name, what it rests on, and its value.
-func Output(name string, value any, sources []string) string {
+// Output is a key result for people: its name, what it rests on, and its value. Inferred sources are marked: nobody could see
+// where the value comes from.
+func Output(name string, value any, sources []string, inferred ...bool) string {
 	head := Line(name)
 	if len(sources) > 0 {
-		head += "  (from step " + strings.Join(sources, ", ") + ")"
+		steps := "step"
+		if len(sources) > 1 {
+			steps = "steps"
+		}
+		head += "  (from " + steps + " " + strings.Join(sources, ", ")
+		if slices.Contains(inferred, true) {
+			head += ", inferred"
+		}
+		head += ")"
 	}
 	return head + "\n" + indented(Value(value)) + "\n"
 }
