@@ -38,7 +38,9 @@ func (a *app) connect(ctx context.Context) (*client, error) {
 	c := &client{CoordinatorServiceClient: coordinatorv1.NewCoordinatorServiceClient(conn), conn: conn}
 	hello, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
+	answered := a.slow("waiting for the coordinator at " + addr)
 	c.info, err = c.Info(hello, &coordinatorv1.InfoRequest{})
+	answered()
 	if err == nil {
 		return c, nil
 	}

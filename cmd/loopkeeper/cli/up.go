@@ -151,9 +151,12 @@ func (a *app) greet(addr net.Addr, w *worker.Worker, took time.Duration) error {
 	if a.json() {
 		return ui.WriteJSONLine(a.stdout, map[string]any{"address": reachable(addr), "fleet": a.config.Fleet, "version": fullVersion()})
 	}
-	style := a.style(a.stdout)
+	style, where := a.style(a.stdout), reachable(addr)
+	if reach := lanAddresses(addr); len(reach) > 0 {
+		where = strings.Join(reach, ", ")
+	}
 	fmt.Fprintf(a.stdout, "loopkeeper %s   coordinator %s   fleet %s   %s   ready in %s\n", fullVersion(), a.config.Name, a.config.Fleet,
-		reachable(addr), ui.Duration(took))
+		where, ui.Duration(took))
 	model := "MODEL"
 	if w != nil {
 		var line string
