@@ -160,11 +160,12 @@ func (g *groups) add(label string, f run.Failure, simulated bool) {
 	group.Simulated = group.Simulated || simulated
 }
 
+// stepLabel names a step for people: by its label, else by kind and position.
 func stepLabel(st *run.Step) string {
 	if st.Label != "" {
 		return st.Label
 	}
-	return fmt.Sprintf("step %d", st.Pos)
+	return fmt.Sprintf("%s, step %d", st.Kind, st.Pos)
 }
 
 // view is a run's view with what only the loop knows: progress and reasons for waiting.
@@ -186,14 +187,10 @@ func (e *Engine) view(a *active) View {
 
 // flightLabel names what an attempt is about: an item of a batch by its key, another step by its label, else by kind and position.
 func flightLabel(st *run.Step, item int) string {
-	switch {
-	case st.Kind == run.KindBatch:
+	if st.Kind == run.KindBatch {
 		return st.ItemKey(item)
-	case st.Label != "":
-		return st.Label
-	default:
-		return fmt.Sprintf("%s, step %d", st.Kind, st.Pos)
 	}
+	return stepLabel(st)
 }
 
 // addWaits says what the run's open steps wait for.
@@ -221,7 +218,7 @@ func (e *Engine) addWaits(a *active, v *View) {
 		w := a.waits[st.Pos]
 		what, why := string(w.why.Wait), w.why.Summary
 		if what == "" {
-			what, why = "slot", "every slot that could take it is busy"
+			what, why = "slot", "" // the latest placement said nothing of it, so nothing is known beyond that
 		}
 		backoff := min(n, w.backoff)
 		st.WaitingFor = what

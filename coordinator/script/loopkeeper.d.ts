@@ -230,8 +230,9 @@ declare module "loopkeeper" {
   ): Promise<{ [K in keyof B]: B[K] extends () => infer R ? Awaited<R> : Awaited<B[K]> }>;
 
   /**
-   * Names a key result. What it rests on is found by itself: every value that a step delivered knows its step. For a
-   * value that was computed from others, give those as `sources`; else all steps so far count as its sources.
+   * Names a key result. What it rests on is found where it can be seen: every object that a step delivered knows its step.
+   * A value that was computed, such as a count or a text put together, knows none: give the values that it was made from as
+   * `sources`. Without them all steps that have succeeded so far count as its sources, and are shown as inferred.
    */
   export function output(name: string, value: unknown, options?: { sources?: readonly unknown[] }): void;
 

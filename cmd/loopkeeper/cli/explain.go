@@ -39,8 +39,8 @@ func (a *app) explain(ctx context.Context, c *client, subject, step string, toke
 	}
 	e, err := c.Explain(ctx, r)
 	if r.GetModel() != "" && codeOf(err) == apierr.NotFound {
-		return apierr.New(apierr.NotFound, "no run and no model is named %s", subject).
-			WithNext("loopkeeper runs", "loopkeeper nodes -o json lists the models of each machine", "ollama pull "+subject+" on one of them")
+		return apierr.Wrap(apierr.FromStatus(err), apierr.NotFound, "no run and no model is named %s", subject).
+			WithNext("loopkeeper runs")
 	}
 	if err != nil {
 		return err

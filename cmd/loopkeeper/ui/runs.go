@@ -52,7 +52,7 @@ func Show(s Style, r *coordinatorv1.Run, now time.Time) string {
 		b.WriteString(s.fact(p[0], p[1]))
 	}
 	for _, w := range r.GetWaiting() {
-		b.WriteString(s.fact("waiting", fmt.Sprintf("%s for %s: %s", Count(w.GetCount()), WaitText(w.GetWaitingFor()), Line(w.GetWhy()))))
+		b.WriteString(s.fact("waiting", fmt.Sprintf("%s for %s", Count(w.GetCount()), WaitText(w.GetWaitingFor()))+ifAny(": ", Line(w.GetWhy()))))
 	}
 	for _, l := range r.GetLogs() {
 		b.WriteString(s.fact("log", Line(l)))
