@@ -47,13 +47,18 @@ func (a *app) connect(ctx context.Context) (*client, error) {
 	c.close()
 	if codeOf(err) == apierr.Unavailable && ctx.Err() == nil {
 		return nil, apierr.New(apierr.Unavailable, "no coordinator answers at %s", addr).
-			WithNext("loopkeeper up", "--server HOST:PORT when it runs elsewhere")
+			WithNext("loopkeeper up", a.elsewhere())
 	}
 	if status.Code(err) == codes.Unimplemented {
 		return nil, apierr.New(apierr.InvalidArgument, "%s is no coordinator: a worker, or another program, answers there", addr).
-			WithNext("--server HOST:7700, with the machine on which loopkeeper up runs")
+			WithNext(a.elsewhere())
 	}
 	return nil, apierr.FromStatus(err)
+}
+
+// elsewhere is the command that was given, for a coordinator on another machine.
+func (a *app) elsewhere() string {
+	return a.commandWithout([]string{"--server="}, "--server", "HOST:"+defaultPort) + "  # with the machine on which loopkeeper up runs"
 }
 
 // defaultPort is where a coordinator listens when nothing else is said.

@@ -23,6 +23,7 @@ type mapOptions struct {
 	skip                              int
 	only                              string
 	to                                destination
+	left                              leftOut
 }
 
 func newMap(a *app) *cobra.Command {
@@ -71,6 +72,7 @@ func (a *app) mapFiles(ctx context.Context, o mapOptions, args []string) error {
 		return err
 	}
 	items, left, err := o.items(args)
+	o.left = left
 	if err != nil {
 		return err
 	}
@@ -83,7 +85,7 @@ func (a *app) mapFiles(ctx context.Context, o mapOptions, args []string) error {
 		return err
 	}
 	defer c.close()
-	a.announce(o, items, left)
+	a.announce(o, items)
 	if err := a.addContext(ctx, c, base, o.context); err != nil {
 		return err
 	}
@@ -94,13 +96,13 @@ func (a *app) mapFiles(ctx context.Context, o mapOptions, args []string) error {
 }
 
 // announce says what will be done, and warns of what will not.
-func (a *app) announce(o mapOptions, items []input, left leftOut) {
+func (a *app) announce(o mapOptions, items []input) {
 	if a.json() {
 		return
 	}
-	a.note("%s%s, model %s", ui.Plural(int64(len(items)), "item", "items"), left.text(), o.model)
-	if len(left.empty) > 0 {
-		a.note("%s %s left out: %s", a.style(a.stderr).Warn("warning:"), ui.Plural(int64(len(left.empty)), "empty file is", "empty files are"), some(left.empty))
+	a.note("%s%s, model %s", ui.Plural(int64(len(items)), "item", "items"), o.left.text(), o.model)
+	if len(o.left.empty) > 0 {
+		a.note("%s %s left out: %s", a.style(a.stderr).Warn("warning:"), ui.Plural(int64(len(o.left.empty)), "empty file is", "empty files are"), some(o.left.empty))
 	}
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
 )
@@ -20,7 +21,7 @@ func (a *app) mapAll(ctx context.Context, c *client, o mapOptions, base map[stri
 	if err := firstError(err, out.close()); err != nil || r == nil {
 		return err
 	}
-	return a.conclude(conclusion{runs: []*coordinatorv1.Run{r}, extra: heldItems(out), wrote: out.written()})
+	return a.conclude(conclusion{runs: []*coordinatorv1.Run{r}, extra: o.extra(out), wrote: out.written()})
 }
 
 // mapFirst runs the first few items, shows them and goes on with the rest when the user says so.
@@ -33,7 +34,7 @@ func (a *app) mapFirst(ctx context.Context, c *client, o mapOptions, base map[st
 	if err := firstError(err, out.close()); err != nil || len(end.runs) == 0 {
 		return err
 	}
-	end.extra, end.wrote = heldItems(out), out.written()
+	end.extra, end.wrote = o.extra(out), out.written()
 	return a.conclude(end)
 }
 
@@ -106,6 +107,18 @@ func (a *app) mapRun(ctx context.Context, c *client, o mapOptions, base map[stri
 		return nil, err
 	}
 	return r, out.flush()
+}
+
+// extra is what the JSON object of the end holds beside the runs: the items, and the files that were left out.
+func (o *mapOptions) extra(s sinks) map[string]any {
+	out := map[string]any{}
+	for k, v := range heldItems(s) {
+		out[k] = v
+	}
+	if files := append(slices.Clone(o.left.binary), o.left.empty...); len(files) > 0 {
+		out["left_out"] = files
+	}
+	return out
 }
 
 // heldItems are the items for the one JSON object of -o json.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -59,6 +60,22 @@ func saveMain(path string, outputs []output) (wrote []string, err error) {
 		}
 	}
 	return []string{path + " is not written: the run has no output " + mainOutput}, nil
+}
+
+// mayWrite says early that a file cannot be written, before hours of work end in that. What is in it stays.
+func mayWrite(path string) error {
+	_, before := os.Stat(path)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644)
+	if err == nil {
+		err = f.Close()
+		if errors.Is(before, fs.ErrNotExist) {
+			err = errors.Join(err, os.Remove(path))
+		}
+	}
+	if err != nil {
+		return apierr.Wrap(err, apierr.InvalidArgument, "open the results file").WithNext("--out FILE in a folder that you may write")
+	}
+	return nil
 }
 
 func saveText(path, text string) error {

@@ -47,6 +47,11 @@ func (a *app) plan(ctx context.Context, o planOptions, goal string) error {
 	case o.maxSteps < 0:
 		return usagef("--max-steps must not be negative")
 	}
+	if o.out != "" {
+		if err := mayWrite(o.out); err != nil {
+			return err
+		}
+	}
 	if o.planner == "" {
 		o.planner = o.model
 	}

@@ -21,7 +21,7 @@ type teller struct {
 	lock  sync.Mutex
 	nodes map[string]string // id → state
 	away  map[string]bool   // addresses that were said not to answer
-	runs  map[string]bool   // runs under way
+	runs  map[string]bool   // id → has not ended
 	began bool
 }
 
@@ -114,17 +114,17 @@ func (t *teller) work(runs []*coordinatorv1.Run) {
 			items = fmt.Sprintf(", %s of %s", ui.Count(c.GetSucceeded()), ui.Count(c.GetTotal()))
 		}
 		what := ui.Line(r.GetWorkflow()) + items + ui.Simulated(r.GetSimulated())
+		before, known := t.runs[r.GetId()]
 		open := r.GetEnded() == nil
+		t.runs[r.GetId()] = open
 		switch {
-		case open && !t.runs[r.GetId()] && !t.began:
+		case known && before == open || !known && !open && !t.began:
+		case open && !t.began:
 			t.say("run %s goes on: %s", r.GetId(), what)
-		case open && !t.runs[r.GetId()]:
+		case open:
 			t.say("run %s started: %s", r.GetId(), ui.Line(r.GetWorkflow()))
-		case !open && t.runs[r.GetId()]:
+		default: // also one that was over before anybody looked
 			t.say("run %s %s: %s", r.GetId(), r.GetState(), what)
-		}
-		if delete(t.runs, r.GetId()); open {
-			t.runs[r.GetId()] = true
 		}
 	}
 }

@@ -39,12 +39,14 @@ func TestATellerSaysEachChangeOnce(t *testing.T) {
 	}
 	run("incomplete")
 	run("incomplete")
+	tell.work([]*coordinatorv1.Run{{Id: "8a2b", Workflow: "plan", State: "completed", Ended: timestamppb.Now()}}) // too quick to be seen open
 	want := `192.168.1.30:7701: no answer
 run 7f3k goes on: map, 12 of 40
 node den joined: 192.168.1.20:7701, found by mdns
 node den is lost: it no longer reports, and its work goes elsewhere
 node den is back: 192.168.1.20:7701
 run 7f3k incomplete: map, 12 of 40
+run 8a2b completed: plan
 `
 	got := regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d (not a node of this fleet: )?`).ReplaceAllString(out.String(), "")
 	if got != want {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"syscall"
 	"time"
@@ -30,22 +29,23 @@ const (
 
 // listen opens a listener for one of our services. Leaving loopback needs insecure, because there are no certificates yet.
 // flag is what the user can give to choose another address.
-func listen(addr, flag string, insecure bool) (net.Listener, error) {
+func (a *app) listen(addr, flag string, insecure bool) (net.Listener, error) {
+	drop := []string{flag + "="}
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, apierr.New(apierr.InvalidArgument, "%s: want host:port, got %q", flag, addr)
 	}
 	if !loopback(host) && !insecure {
 		return nil, apierr.New(apierr.InvalidArgument, "listening on %s would let anyone on the network use this machine: there are no certificates yet", addr).
-			WithNext("--insecure-lan when everybody on that network is trusted", fmt.Sprintf("%s 127.0.0.1:PORT", flag))
+			WithNext(a.commandWithout(nil, "--insecure-lan")+"  # when everybody on that network is trusted", a.commandWithout(drop, flag, "127.0.0.1:0"))
 	}
 	l, err := net.Listen("tcp", addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, apierr.New(apierr.Conflict, "address %s is in use by another program", addr).
-			WithNext(flag+" "+net.JoinHostPort(host, "0")+" takes a free port", "loopkeeper nodes, in case loopkeeper runs there already")
+			WithNext(a.commandWithout(drop, flag, net.JoinHostPort(host, "0"))+"  # takes a free port", "loopkeeper nodes  # in case loopkeeper runs there already")
 	case err != nil:
-		return nil, apierr.Wrap(err, apierr.InvalidArgument, "listen on %s", addr).WithNext(flag + " HOST:PORT with an address of this machine")
+		return nil, apierr.Wrap(err, apierr.InvalidArgument, "listen on %s", addr).WithNext(a.commandWithout(drop, flag, "127.0.0.1:0"))
 	}
 	return l, nil
 }

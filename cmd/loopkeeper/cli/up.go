@@ -73,7 +73,7 @@ func (a *app) up(ctx context.Context, o upOptions) error {
 	if err != nil {
 		return err
 	}
-	l, err := listen(a.config.Coordinator.Listen, "--listen", a.config.InsecureLAN)
+	l, err := a.listen(a.config.Coordinator.Listen, "--listen", a.config.InsecureLAN)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (a *app) localWorker(ctx context.Context, dir string, none bool) (*worker.W
 	if from := a.origins["worker.listen"]; from == "default" {
 		addr = "127.0.0.1:0"
 	}
-	l, err := listen(addr, "--worker-listen", a.config.InsecureLAN)
+	l, err := a.listen(addr, "--worker-listen", a.config.InsecureLAN)
 	if err != nil {
 		return nil, "", err
 	}

@@ -48,7 +48,7 @@ func (a *app) work(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l, err := listen(a.config.Worker.Listen, "--listen", a.config.InsecureLAN)
+	l, err := a.listen(a.config.Worker.Listen, "--listen", a.config.InsecureLAN)
 	if err != nil {
 		return err
 	}
