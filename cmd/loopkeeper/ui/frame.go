@@ -48,12 +48,16 @@ func (f Frame) head(r *coordinatorv1.Run) []string {
 	if growing(r) { // neither a share nor an end can be known
 		items, remaining = "items  "+soFar(r), 0
 	}
+	rate := "-"
+	if f.Away == 0 {
+		rate = f.Rate.Text(f.Now, remaining)
+	}
 	return []string{
 		fmt.Sprintf("%s  run %s  %s%s  %s", Line(r.GetWorkflow()), r.GetId(), f.Style.paint(looks[r.GetState()].sgr, strings.ToUpper(stateText(r.GetState()))),
 			simulated, Duration(Took(r, f.Now))),
 		items,
 		"       " + f.tally(r),
-		fmt.Sprintf("rate   %s   tokens %s in, %s out", f.Rate.Text(f.Now, remaining), Tokens(r.GetPromptTokens()), Tokens(r.GetOutputTokens())),
+		fmt.Sprintf("rate   %s   tokens %s in, %s out", rate, Tokens(r.GetPromptTokens()), Tokens(r.GetOutputTokens())),
 		"",
 	}
 }
@@ -63,7 +67,11 @@ func (f Frame) bar(c *coordinatorv1.Counts) string {
 		return f.Style.Bar(max(f.Width-40, 10))
 	}
 	share := func(n int64) float64 { return float64(n) / float64(c.GetTotal()) }
-	return f.Style.Bar(max(f.Width-40, 10), Part{share(c.GetSucceeded()), Ours}, Part{share(c.GetFailed()), Foreign}, Part{share(c.GetRunning()), Loading})
+	parts := []Part{{share(c.GetSucceeded()), Ours}, {share(c.GetFailed()), Foreign}}
+	if f.Away == 0 {
+		parts = append(parts, Part{share(c.GetRunning()), Loading})
+	}
+	return f.Style.Bar(max(f.Width-40, 10), parts...)
 }
 
 // tally is Tally without what may have changed since the coordinator last answered.
@@ -143,8 +151,9 @@ func (f Frame) steps(r *coordinatorv1.Run, room int) []string {
 
 // tail is what must be seen at the end: why items wait, failures, the script's last word, and what can be pressed.
 func (f Frame) tail(r *coordinatorv1.Run) []string {
-	lines := []string{""}
+	var lines []string
 	if f.Away == 0 {
+		lines = append(lines, "")
 		lines = append(lines, f.reasons(r)...)
 	}
 	if len(r.GetFailures()) > 0 {

@@ -110,7 +110,7 @@ func TestAnOutageIsSaid(t *testing.T) {
 	l.Away(noon.Add(time.Second))
 	l.Away(noon.Add(13 * time.Second))
 	got := out.String()
-	for _, gone := range []string{"every slot", "0017-leases.md", "waiting"} {
+	for _, gone := range []string{"every slot", "0017-leases.md", "waiting", "ETA", "measuring"} {
 		if strings.Contains(got, gone) {
 			t.Errorf("%q is still shown:\n%s", gone, got)
 		}

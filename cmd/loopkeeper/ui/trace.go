@@ -100,7 +100,9 @@ func (t *Trace) attempt(e *Event, p run.Payload) bool {
 	switch p := p.(type) {
 	case *run.Placed:
 		id, ev.Node, e.What = p.AttemptID, p.Node, "placed"
-		text = []string{p.Model, p.Why}
+		if text = []string{p.Model, p.Why}; strings.Contains(p.Why, p.Model) {
+			text = text[1:]
+		}
 	case *run.Begun:
 		id, e.What = p.AttemptID, "running"
 		if _, at := t.flight(id); at != nil {
@@ -198,6 +200,9 @@ func inputText(input json.RawMessage) string {
 	}
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if name == "keys" { // as many as there are items
+			continue
+		}
 		switch v := fields[name].(type) {
 		case []any:
 			parts = append(parts, fmt.Sprintf("%d %s", len(v), name))
