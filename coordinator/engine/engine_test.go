@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -488,4 +489,58 @@ func TestEveryFailureOfAScriptNamesItsFile(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What is known of the node under an attempt is part of the view, and a watcher hears of it although nothing of the run changed.
+func TestAViewSaysThatANodeIsNotWell(t *testing.T) {
+	p := program(t, batchScript)
+	synctest.Test(t, func(t *testing.T) {
+		f := newFarm(1)
+		f.takes = func(Attempt) time.Duration { return time.Hour }
+		r := newRig(t, f, Options{})
+		id := r.submit(p, items(2))
+		time.Sleep(10 * time.Second)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		views, err := r.e.Watch(ctx, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := <-views; len(v.InFlight) != 2 || v.InFlight[0].NodeState != scheduler.NodeUp || !v.Simulated {
+			t.Fatalf("%+v", v)
+		}
+		f.mu.Lock()
+		f.nodes[0].State = scheduler.NodeDegraded
+		f.mu.Unlock()
+		f.change()
+		if v := <-views; len(v.InFlight) != 2 || v.InFlight[0].NodeState != scheduler.NodeDegraded {
+			t.Errorf("%+v", v.InFlight)
+		}
+		if _, err := r.e.Cancel(t.Context(), id, "enough"); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// A failure on a stand-in is no more real than a result of one.
+func TestFailuresOnAStandInAreMarked(t *testing.T) {
+	p := program(t, batchScript)
+	synctest.Test(t, func(t *testing.T) {
+		f := newFarm(1)
+		f.answer = func(a Attempt) Result {
+			r := fails(a, "empty_turn", Never)
+			r.Report = Report{} // it says nothing itself
+			return r
+		}
+		r := newRig(t, f, Options{})
+		id := r.submit(p, items(2))
+		v := r.wait(id)
+		if !v.Simulated || len(v.Failures) != 1 || !v.Failures[0].Simulated {
+			t.Errorf("%+v", v)
+		}
+		page, err := r.e.Items(t.Context(), id, -1, 0, 0)
+		if err != nil || !page.Items[0].Simulated {
+			t.Errorf("%+v, %v", page, err)
+		}
+	})
 }
