@@ -226,10 +226,8 @@ func lines(files []input) ([]input, error) {
 			return nil, err
 		}
 		structured := strings.HasSuffix(f.path, ".jsonl") || strings.HasSuffix(f.path, ".ndjson")
-		number, digits := 0, len(strconv.Itoa(strings.Count(text, "\n")+1)) // so that keys and file names sort as the lines do
-		if strings.HasSuffix(text, "\n") {
-			digits = len(strconv.Itoa(max(strings.Count(text, "\n"), 1)))
-		}
+		number := 0
+		digits := len(strconv.Itoa(strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1)) // so that keys and file names sort as the lines do
 		for line := range strings.Lines(text) {
 			number++
 			if line = strings.TrimSpace(line); line == "" {
