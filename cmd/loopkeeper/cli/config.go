@@ -89,7 +89,7 @@ func (a *app) showConfig() error {
 	}
 	t := ui.Table{Columns: ui.Columns("SETTING", "VALUE", "FROM")}
 	for _, r := range rows {
-		t.Add(r.Key, fmt.Sprint(r.Value), r.Origin)
+		t.Add(r.Key, ui.SettingText(r.Value), r.Origin)
 	}
 	return a.printText(t.String())
 }

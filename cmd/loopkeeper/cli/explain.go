@@ -53,7 +53,7 @@ func (a *app) explain(ctx context.Context, c *client, subject, step string, toke
 		return a.printText("Nothing of the run is on a machine, and nothing waits for one.\n")
 	}
 	for _, one := range e.GetExplanations() {
-		if err := a.printText(ui.Explain(a.fitting(), one)); err != nil {
+		if err := a.printText(ui.Explain(a.style(a.stdout), one)); err != nil {
 			return err
 		}
 	}

@@ -45,7 +45,7 @@ func (a *app) showOutputs(ctx context.Context, c *client, r *coordinatorv1.Run, 
 		if out != "" && o.Name == mainOutput {
 			continue
 		}
-		if err := a.printText(ui.Output(o.Name, o.Value, o.Sources)); err != nil {
+		if err := a.printText(ui.Output(o.Name, o.Value, o.Sources, o.Inferred)); err != nil {
 			return err
 		}
 	}
@@ -104,6 +104,8 @@ type output struct {
 	Name    string   `json:"name"`
 	Value   any      `json:"value"`
 	Sources []string `json:"sources"`
+	// Inferred says that the sources were not traced: they are all steps that had succeeded by then.
+	Inferred bool `json:"inferred,omitempty"`
 }
 
 // fetchLimit is how many bodies are fetched for one answer; a batch's texts come with its items instead.
@@ -132,7 +134,7 @@ func (a *app) outputs(ctx context.Context, c *client, r *coordinatorv1.GetResult
 		if err := open(ctx, c, v, &left); err != nil {
 			return nil, err
 		}
-		out = append(out, output{o.GetName(), v, append([]string{}, o.GetSources()...)})
+		out = append(out, output{o.GetName(), v, append([]string{}, o.GetSources()...), o.GetInferred()})
 	}
 	return out, nil
 }

@@ -28,6 +28,9 @@ func (a *app) style(f *os.File) ui.Style {
 	default:
 		s.Colour = live(f) && os.Getenv("CLICOLOR") != "0"
 	}
+	if terminal(f) {
+		s.Width, _ = size(f)
+	}
 	return s
 }
 

@@ -25,7 +25,7 @@ func newTrace(a *app) *cobra.Command {
 		Use: "trace RUN", Short: "Print a run's events in the order in which they happened", Args: cobra.ExactArgs(1),
 		Long: "Print a run's events in the order in which they happened, a line each; -o jsonl has all that the ledger knows of them.\n" +
 			"With --full the prompt and the reply of every attempt follow, and what a judge concluded on which quotes.",
-		Example: "  loopkeeper trace 7ex9\n  loopkeeper trace 7ex9 --item docs/errors.md\n  loopkeeper trace 7ex9 --follow -o jsonl",
+		Example: "  loopkeeper trace 7f3k\n  loopkeeper trace 7f3k --item docs/errors.md\n  loopkeeper trace 7f3k --follow -o jsonl",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *client) error { return a.trace(ctx, c, args[0], o) })
 		},
@@ -41,7 +41,7 @@ func (a *app) trace(ctx context.Context, c *client, id string, o traceOptions) e
 	if err != nil {
 		return err
 	}
-	t := &tracer{a: a, c: c, o: o, trace: ui.Trace{Style: a.fitting(), Names: map[string]string{}}}
+	t := &tracer{a: a, c: c, o: o, trace: ui.Trace{Style: a.style(a.stdout), Names: map[string]string{}}}
 	for _, n := range nodes.GetNodes() {
 		t.trace.Names[n.GetId()] = n.GetName()
 	}
@@ -61,15 +61,6 @@ func (a *app) trace(ctx context.Context, c *client, id string, o traceOptions) e
 			return err
 		}
 	}
-}
-
-// fitting is how stdout may be written to, cut to its width where that is a terminal.
-func (a *app) fitting() ui.Style {
-	s := a.style(a.stdout)
-	if terminal(a.stdout) {
-		s.Width, _ = size(a.stdout)
-	}
-	return s
 }
 
 // tracer prints events as they come.

@@ -84,13 +84,13 @@ func shared(t *testing.T, kitchen *host) {
 func cut(t *testing.T, kitchen, den *host, found node) (lost node) {
 	t.Helper()
 	var begun struct {
-		ID string `json:"run"`
+		Run struct{ ID string }
 	}
 	if code := kitchen.ask(t, &begun, append(kitchen.batch(t), "--detach")...); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
 	eventually(t, 20*time.Second, "the den has done some and is at work", func() (bool, any) {
-		r := kitchen.show(t, begun.ID)
+		r := kitchen.show(t, begun.Run.ID)
 		items, _ := r.on("den")
 		return items > 0 && r.working("den"), r
 	})
@@ -102,7 +102,7 @@ func cut(t *testing.T, kitchen, den *host, found node) (lost node) {
 	}
 	var r ran
 	eventually(t, 30*time.Second, "the run has ended", func() (bool, any) {
-		r = kitchen.show(t, begun.ID)
+		r = kitchen.show(t, begun.Run.ID)
 		return r.State != "running" && r.State != "waiting", r
 	})
 	here, _ := r.on("kitchen")

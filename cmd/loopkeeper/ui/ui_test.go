@@ -188,7 +188,7 @@ func TestUnits(t *testing.T) {
 func TestTextFromOutsideCannotSteerTheTerminal(t *testing.T) {
 	evil := "\x1b]0;title\x07\x1b[2Jhello\u009b31m\r\nworld"
 	item := &coordinatorv1.Item{Key: evil, State: "succeeded", Text: evil}
-	for _, text := range []string{ItemBlock(Style{}, item), Value(map[string]any{"a": evil}), Output(evil, []any{evil}, nil)} {
+	for _, text := range []string{ItemBlock(Style{}, item), Value(map[string]any{"a": evil}), Output(evil, []any{evil}, nil, false)} {
 		if strings.ContainsAny(text, "\x1b\x07\r\u009b") {
 			t.Errorf("%q", text)
 		}

@@ -13,7 +13,7 @@ import (
 
 // Output is a key result for people: its name, what it rests on, and its value. Inferred sources are marked: nobody could see
 // where the value comes from.
-func Output(name string, value any, sources []string, inferred ...bool) string {
+func Output(name string, value any, sources []string, inferred bool) string {
 	head := Line(name)
 	if len(sources) > 0 {
 		steps := "step"
@@ -21,7 +21,7 @@ func Output(name string, value any, sources []string, inferred ...bool) string {
 			steps = "steps"
 		}
 		head += "  (from " + steps + " " + strings.Join(sources, ", ")
-		if slices.Contains(inferred, true) {
+		if inferred {
 			head += ", inferred"
 		}
 		head += ")"
