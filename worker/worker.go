@@ -66,7 +66,8 @@ func Start(ctx context.Context, o Options) (*Worker, error) {
 		Memory: o.Memory, Heartbeat: o.Heartbeat, Log: o.Log.With("part", "worker"),
 		Probe: func(ctx context.Context) hwprobe.Report { return hwprobe.Probe(ctx, probe) }})
 	// Stop waits for the calls: what they use must not end before them.
-	w.server = grpc.NewServer(append(slices.Clone(o.Server), grpc.WaitForHandlers(true))...)
+	options := append(slices.Clone(o.Server), grpc.WaitForHandlers(true))
+	w.server = grpc.NewServer(append(options, serve.Recovery(o.Log.With("part", "worker"))...)...)
 	workerv1.RegisterWorkerServiceServer(w.server, w.serve)
 	h := health.NewServer()
 	h.SetServingStatus(workerv1.WorkerService_ServiceDesc.ServiceName, healthv1.HealthCheckResponse_SERVING)

@@ -48,7 +48,7 @@ func (s *Server) planResponse(p calls.PlanResult) *workerv1.PlanResponse {
 		ordered = append(ordered, step)
 		out.Steps = append(out.Steps, &workerv1.PlanStep{Id: step.ID, Goal: step.Goal, DependsOn: step.DependsOn, Model: step.Model, Writes: step.Writes, External: step.External})
 	}
-	out.Outcome.ValueJson = mustJSON(struct {
+	setValue(out.Outcome, struct {
 		Steps []calls.PlanStep `json:"steps"`
 		Order []string         `json:"order"`
 	}{ordered, p.Order})
@@ -115,7 +115,7 @@ func (s *Server) evaluation(r *workerv1.EvaluateRequest, e calls.Evaluation) *wo
 			out.Quotes = append(out.Quotes, &workerv1.Quote{Text: q.Text, Verified: q.Verified, Source: in(q.In)})
 		}
 	}
-	out.Outcome.ValueJson = mustJSON(v)
+	setValue(out.Outcome, v)
 	return out
 }
 
@@ -151,7 +151,7 @@ func (s *Server) embed(r *workerv1.EmbedRequest) (*attempt, error) {
 		e := calls.Embed(ctx, s.o.Ollama, calls.EmbedRequest{Model: m.GetName(), Digest: m.GetDigest(), Texts: texts, NumCtx: int(m.GetContext())})
 		o := s.outcome(calls.Outcome{Kind: e.Kind, Message: e.Message, Turns: []calls.Turn{{Report: e.Report}}})
 		if e.Kind == calls.OK {
-			o.ValueJson = mustJSON(map[string]any{"vectors": e.Vectors})
+			setValue(o, map[string]any{"vectors": e.Vectors})
 		}
 		return &workerv1.EmbedResponse{Outcome: o}
 	})

@@ -90,6 +90,10 @@ func (s *Server) start(r proto.Message, c *workerv1.Call, m *workerv1.ModelSpec,
 	case m.GetName() == "":
 		return nil, apierr.New(apierr.InvalidArgument, "the call %s names no model", c.GetKey())
 	}
+	if err := checkNumbers(r); err != nil {
+		return nil, err
+	}
+	run = contained(s.o.Log, c.GetKey(), run, failedResponse(r))
 	return s.calls.join(c.GetKey(), fingerprint(r), func(ctx context.Context, progress func(*workerv1.Progress)) proto.Message {
 		if d := c.GetDeadlineSeconds(); d > 0 {
 			var cancel context.CancelFunc

@@ -39,6 +39,9 @@ func (s *Server) move(ctx context.Context, op, model string, do func(context.Con
 
 // Load implements the service.
 func (s *Server) Load(ctx context.Context, r *workerv1.LoadRequest) (*workerv1.LoadResponse, error) {
+	if err := checkNumbers(r); err != nil {
+		return nil, apierr.ToStatus(err)
+	}
 	m := r.GetModel()
 	var out *workerv1.LoadResponse
 	err := s.move(ctx, "load", m.GetName(), func(ctx context.Context) error {

@@ -56,7 +56,7 @@ func (s *Server) report(o calls.Outcome) *workerv1.Report {
 
 // options are the settings as sent, for the ledger.
 func options(r calls.Report) []byte {
-	return mustJSON(struct {
+	raw, err := json.Marshal(struct {
 		NumCtx        int      `json:"num_ctx,omitempty"`
 		NumPredict    int      `json:"num_predict,omitempty"`
 		Seed          int64    `json:"seed"`
@@ -68,6 +68,10 @@ func options(r calls.Report) []byte {
 		Format        bool     `json:"format,omitempty"`
 	}{r.Sampling.NumCtx, r.Sampling.NumPredict, r.Sampling.Seed, r.Sampling.Temperature, r.Sampling.TopP, r.Sampling.TopK, r.Sampling.RepeatPenalty,
 		string(r.Think), r.Structured})
+	if err != nil { // cannot be: checkNumbers let them through; the ledger then lacks them
+		return nil
+	}
+	return raw
 }
 
 func advice(a calls.Advice) workerv1.Advice {
@@ -103,11 +107,12 @@ func next(k calls.Kind, model string) []string {
 	}
 }
 
-// mustJSON marshals values that cannot fail: structs of strings and numbers.
-func mustJSON(v any) []byte {
+// setValue makes v the value of an outcome. One that is no JSON value, such as a vector with NaN, is a failure.
+func setValue(out *workerv1.Outcome, v any) {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		panic("serve: " + err.Error())
+		out.Failure = internalFailure("the result is no JSON value: " + err.Error())
+		return
 	}
-	return raw
+	out.ValueJson = raw
 }

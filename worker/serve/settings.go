@@ -30,7 +30,7 @@ func readSettings(raw []byte) (s settings, err error) {
 		return s, apierr.New(apierr.InvalidArgument, "options: %v", err).
 			WithNext("options may hold num_ctx, num_predict, seed, temperature, top_p and top_k")
 	}
-	return s, nil
+	return s, s.check()
 }
 
 // common maps what every generating call carries. What has a field of its own wins over the same thing in the options.
