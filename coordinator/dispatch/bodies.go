@@ -22,11 +22,11 @@ type ref struct {
 	Name string `json:"name"`
 }
 
-// body makes a worker body of what a request holds: a string is itself, a ref is opened, any other value is sent as its
-// canonical JSON.
+// body makes a worker body of what a request holds: a string is itself, a ref is opened, any other value, null too, is sent
+// as its canonical JSON. What is not there at all has no body.
 func (d *Dispatcher) body(ctx context.Context, raw json.RawMessage) (*workerv1.Body, error) {
 	raw = bytes.TrimSpace(raw)
-	if len(raw) == 0 || bytes.Equal(raw, []byte("null")) {
+	if len(raw) == 0 {
 		return nil, nil
 	}
 	if raw[0] == '"' {

@@ -29,6 +29,8 @@ func TestRequestsBecomeCalls(t *testing.T) {
 				Sampling: &workerv1.Sampling{MaxTokens: 50, Temperature: &half, Seed: 9, Think: "false", OptionsJson: []byte(`{"top_k":5}`)}}},
 		"a batch's item that is a value, judged later": {engine.CallGenerate, `{"evaluate":{"criteria":["it is short"],"model":"judge"},"model":"small","prompt":"p","think":"high"}`, `["a",{"b":null}]`,
 			&workerv1.GenerateRequest{Call: call, Model: model, Prompt: "p", Item: value("", `["a",{"b":null}]`), Feedback: []string{"too long"}, Sampling: &workerv1.Sampling{Seed: 9, Think: "high"}}},
+		"an item that is null is a value": {engine.CallGenerate, `{"model":"small","prompt":"p"}`, `null`,
+			&workerv1.GenerateRequest{Call: call, Model: model, Prompt: "p", Item: value("", "null"), Feedback: []string{"too long"}, Sampling: &workerv1.Sampling{Seed: 9}}},
 		"generate without item": {engine.CallGenerate, `{"model":"small","prompt":"p"}`, "",
 			&workerv1.GenerateRequest{Call: call, Model: model, Prompt: "p", Feedback: []string{"too long"}, Sampling: &workerv1.Sampling{Seed: 9}}},
 		"plan": {engine.CallPlan, `{"context":["c"],"goal":"Write notes","max_steps":5,"model":"planner","models":["a","b"],"system":"s"}`, "",
