@@ -131,7 +131,7 @@ func (d *Dispatcher) bodies(ctx context.Context, raws []json.RawMessage) ([]*wor
 }
 
 func header(a engine.Attempt) *workerv1.Call {
-	return &workerv1.Call{RunId: a.RunID, StepId: fmt.Sprint(a.Step), Item: int32(a.Item), Attempt: int32(a.Number), Key: a.Key,
+	return &workerv1.Call{RunId: a.RunID, StepId: fmt.Sprint(a.Step), Item: int32(a.Item), Attempt: int32(a.Try), Key: a.Key,
 		DeadlineSeconds: int64((a.Deadline + time.Second - 1) / time.Second)}
 }
 

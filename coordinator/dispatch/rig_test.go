@@ -201,7 +201,7 @@ func (r *rig) put(name, text string) string {
 }
 
 func attempt(key string, kind engine.CallKind, request, body string) engine.Attempt {
-	a := engine.Attempt{Key: key, RunID: "r", Step: 3, Item: 2, Number: 1, Node: "den", Kind: kind, Model: "qwen3:8b", Digest: "d1", Context: 4096, Seed: 9,
+	a := engine.Attempt{Key: key, RunID: "r", Step: 3, Item: 2, Number: 3, Try: 1, Node: "den", Kind: kind, Model: "qwen3:8b", Digest: "d1", Context: 4096, Seed: 9,
 		Request: json.RawMessage(request), Feedback: []string{"too long"}}
 	if body != "" {
 		a.Body = json.RawMessage(body)

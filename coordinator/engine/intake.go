@@ -23,6 +23,7 @@ type flight struct {
 	digest   string
 	context  int
 	seed     int64
+	try      int
 	since    time.Time
 	sent     bool // false after a restart, until its node is there
 	begun    bool

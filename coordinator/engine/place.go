@@ -23,17 +23,13 @@ type candidate struct {
 	ticket run.Ticket
 }
 
-// waiting lists what could start now, oldest first, with a candidate for each key. It notes the next end of a backoff.
-func (e *Engine) waiting(now time.Time, window int) ([]scheduler.Task, map[string]candidate) {
+// waiting lists what could start now, oldest first, with a candidate for each key, and what is in backoff. It changes nothing.
+func (e *Engine) waiting(now time.Time, window int) ([]scheduler.Task, map[string]candidate, map[*active]run.Backoff) {
 	var tasks []scheduler.Task
-	candidates := map[string]candidate{}
+	candidates, backoffs := map[string]candidate{}, map[*active]run.Backoff{}
 	for _, a := range e.order {
 		tickets, backoff := a.state.Ready(now, window)
-		a.retry = backoff.Next
-		clear(a.waits)
-		for pos, n := range backoff.Items {
-			a.waits[pos] = wait{backoff: n}
-		}
+		backoffs[a] = backoff
 		for _, tk := range tickets {
 			key := a.state.Key(tk.AttemptID)
 			candidates[key] = candidate{a, tk}
@@ -43,7 +39,16 @@ func (e *Engine) waiting(now time.Time, window int) ([]scheduler.Task, map[strin
 		}
 	}
 	slices.SortStableFunc(tasks, func(a, b scheduler.Task) int { return a.Ready.Compare(b.Ready) })
-	return tasks, candidates
+	return tasks, candidates, backoffs
+}
+
+// noteBackoff starts a placement's notes of what waits with what waits for time alone.
+func (a *active) noteBackoff(b run.Backoff) {
+	a.retry = b.Next
+	clear(a.waits)
+	for pos, n := range b.Items {
+		a.waits[pos] = wait{backoff: n}
+	}
 }
 
 // nodes is what the fleet reports, completed by what only the engine knows.
@@ -71,7 +76,10 @@ func (t *turn) placeAttempts() {
 	e := t.e
 	maps.DeleteFunc(e.orphans, func(_ string, o orphan) bool { return t.now.Sub(o.since) > orphanAge })
 	nodes := e.nodes(t.now)
-	tasks, candidates := e.waiting(t.now, window(nodes))
+	tasks, candidates, backoffs := e.waiting(t.now, window(nodes))
+	for a, b := range backoffs {
+		a.noteBackoff(b)
+	}
 	plan := e.o.Place(scheduler.Snapshot{Now: t.now, Nodes: nodes, Waiting: tasks})
 	for _, d := range plan.Decisions {
 		c, known := candidates[d.Task]
@@ -92,7 +100,7 @@ func (t *turn) placeAttempts() {
 			if !known {
 				break
 			}
-			if kind := hopeless(d); kind != "" && !t.grace() {
+			if kind := hopeless(d); kind != "" && !t.mayAppear(c.run) {
 				t.reject(c, d, kind)
 			} else {
 				w := c.run.waits[c.ticket.Pos]
@@ -121,6 +129,16 @@ func hopeless(d scheduler.Decision) string {
 // grace says that the engine started so recently that nodes may be missing that it knew before.
 func (t *turn) grace() bool { return t.now.Sub(t.e.started) < t.e.o.ReattachGrace }
 
+// freshGrace is how long after a start a run of this life waits for machines that may still appear. It was submitted to the
+// fleet as it is, so it does not wait as long for what an earlier life knew.
+const freshGrace = 3 * time.Second
+
+// mayAppear says that a machine may be about to appear that the run could use.
+func (t *turn) mayAppear(a *active) bool {
+	fresh := !a.state.Born.Before(t.e.started)
+	return t.grace() && !(fresh && t.now.Sub(t.e.started) >= freshGrace)
+}
+
 func (t *turn) start(c candidate, d scheduler.Decision) {
 	e, s := t.e, c.run.state
 	id := c.ticket.AttemptID
@@ -138,7 +156,7 @@ func (t *turn) start(c candidate, d scheduler.Decision) {
 }
 
 func newFlight(a *active, p *run.Flight) *flight {
-	return &flight{key: a.state.Key(p.AttemptID), run: a, id: p.AttemptID, node: p.Node, model: p.Model, digest: p.Digest,
+	return &flight{key: a.state.Key(p.AttemptID), run: a, id: p.AttemptID, node: p.Node, model: p.Model, digest: p.Digest, try: p.Try,
 		context: p.Context, seed: p.Seed, since: p.Since, begun: p.Begun}
 }
 
@@ -151,7 +169,7 @@ func (t *turn) send(f *flight) {
 		t.then(func() { t.e.Finished(Result{Key: f.key, Failure: cause}) })
 		return
 	}
-	a := Attempt{Key: f.key, RunID: s.Pinned.ID, Step: f.id.Pos, Item: f.id.Item, Number: f.id.Number, Node: f.node,
+	a := Attempt{Key: f.key, RunID: s.Pinned.ID, Step: f.id.Pos, Item: f.id.Item, Number: f.id.Number, Try: f.try, Node: f.node,
 		Kind: CallKind(call.Kind), Model: f.model, Digest: f.digest, Context: f.context, Seed: f.seed,
 		Request: call.Request, Body: call.Body, Feedback: call.Feedback}
 	t.then(func() { t.e.dispatch.Send(a) })
@@ -220,8 +238,10 @@ func (e *Engine) setAlarm(now time.Time) {
 	for _, n := range e.moves.nodes {
 		at = earliest(at, n.next())
 	}
-	if end := e.started.Add(e.o.ReattachGrace); now.Before(end) && len(e.order) > 0 {
-		at = earliest(at, end)
+	for _, grace := range []time.Duration{freshGrace, e.o.ReattachGrace} {
+		if end := e.started.Add(grace); now.Before(end) && len(e.order) > 0 {
+			at = earliest(at, end)
+		}
 	}
 	if at.IsZero() {
 		e.alarm.Stop()

@@ -14,13 +14,14 @@ type Attempt struct {
 	RunID   string
 	Step    int // position
 	Item    int // index within a batch, else 0
-	Number  int // from 1
+	Number  int // from 1; every attempt of an item and phase has its own, for its key
+	Try     int // from 1: as Number, but not counting what a node lost. Seed and temperature vary by it
 	Node    string
 	Kind    CallKind
 	Model   string
 	Digest  string
 	Context int   // tokens per slot
-	Seed    int64 // of this attempt: a retry changes it
+	Seed    int64 // of this try
 	// Request is the step's canonical request, see docs/requests.md, without what travels beside it: items, keys, feedback.
 	// When a result is to be judged it is an evaluate request of its own: criteria, goal, model and sources (context, item).
 	Request json.RawMessage

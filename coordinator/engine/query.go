@@ -330,8 +330,9 @@ func explainEnded(s *run.State, step int, known roster) []Explanation {
 // Snapshot returns what a placement decided now would see; submission checks and explain use it.
 func (e *Engine) Snapshot(ctx context.Context) (scheduler.Snapshot, error) {
 	return ask(ctx, e, func(t *turn) func() (scheduler.Snapshot, error) {
+		t.place = true // reading the nodes settles what time has settled, which a placement has to see
 		nodes := e.nodes(t.now)
-		tasks, _ := e.waiting(t.now, window(nodes))
+		tasks, _, _ := e.waiting(t.now, window(nodes))
 		return reply(scheduler.Snapshot{Now: t.now, Nodes: nodes, Waiting: tasks}, nil)
 	})
 }

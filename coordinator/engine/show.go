@@ -218,7 +218,10 @@ func (e *Engine) addWaits(a *active, v *View) {
 		w := a.waits[st.Pos]
 		what, why := string(w.why.Wait), w.why.Summary
 		if what == "" {
-			what, why = "slot", "" // the latest placement said nothing of it, so nothing is known beyond that
+			what, why = "slot", "it was asked for a moment ago, and no placement has looked at it yet"
+			if a.state.Status != run.Running || a.state.Limit != nil {
+				why = "the run is ending: nothing of it is placed any more"
+			}
 		}
 		backoff := min(n, w.backoff)
 		st.WaitingFor = what

@@ -16,7 +16,7 @@ func (s *State) placed(p *Placed, now time.Time) error {
 		st.Counts.Retried++
 		s.Counts.Retried++
 	}
-	it.Flight = &Flight{AttemptID: p.AttemptID, Node: p.Node, Model: p.Model, Digest: p.Digest, Context: p.Context,
+	it.Flight = &Flight{AttemptID: p.AttemptID, Try: it.try(p.AttemptID), Node: p.Node, Model: p.Model, Digest: p.Digest, Context: p.Context,
 		Seed: p.Seed, Why: p.Why, Epoch: s.Epoch, Since: now}
 	s.move(st, it, StepPlaced)
 	st.fresh = max(st.fresh, p.Item+1)
@@ -61,7 +61,7 @@ func (s *State) failed(p *AttemptFailed, now time.Time) error {
 	s.share(p.Node).FailedTries++
 	switch {
 	case !p.Counted:
-		it.Losses++
+		it.Lost[phaseIndex(p.Phase)]++
 	case p.Phase == Judge:
 		it.JudgeTries++
 	default:

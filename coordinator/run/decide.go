@@ -114,7 +114,7 @@ func (c Place) decide(s *State, _ time.Time) ([]Payload, error) {
 		return nil, ErrStale
 	}
 	return []Payload{&Placed{AttemptID: c.AttemptID, Node: c.Node, Model: c.Model, Digest: c.Digest, Context: c.Context,
-		Seed: s.seed(c.AttemptID), Why: c.Why}}, nil
+		Seed: s.seed(it, c.AttemptID), Why: c.Why}}, nil
 }
 
 func (c Begin) decide(s *State, _ time.Time) ([]Payload, error) {

@@ -34,7 +34,7 @@ func nodesFault(f Failure) bool {
 // afterFailure decides what a failed attempt means for its item. counted says that it uses up one of the attempts.
 func afterFailure(s *State, st *Step, it *Item, a AttemptID, node string, f Failure, now time.Time) (c Consequence, counted bool) {
 	counted = !nodesFault(f)
-	tries, losses := it.Tries, it.Losses
+	tries, losses := it.Tries, it.Lost[0]+it.Lost[1]
 	if a.Phase == Judge {
 		tries = it.JudgeTries
 	}
@@ -88,5 +88,8 @@ func (s *State) hash(a AttemptID) uint64 {
 	return x
 }
 
-// seed is the sampling seed of an attempt: every attempt has another, within the 31 bits that every runner takes.
-func (s *State) seed(a AttemptID) int64 { return int64(s.hash(a) & 0x7fffffff) }
+// seed is the sampling seed of an attempt: every counted try has another, within the 31 bits that every runner takes.
+func (s *State) seed(it *Item, a AttemptID) int64 {
+	a.Number = it.try(a)
+	return int64(s.hash(a) & 0x7fffffff)
+}

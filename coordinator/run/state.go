@@ -88,7 +88,7 @@ type Item struct {
 	Ready      time.Time // since when it could run, or will be able to
 	Tries      int       // work attempts that counted
 	JudgeTries int       // judge attempts that counted, for the present result
-	Losses     int       // attempts that a node lost
+	Lost       [2]int    // attempts that did not count, by phase: a node lost them
 	Sent       [2]int    // attempts placed, by phase
 	Avoid      []string  // nodes to try last
 	Feedback   []string
@@ -104,6 +104,7 @@ type Item struct {
 // Flight is an attempt that has a node and no end yet.
 type Flight struct {
 	AttemptID
+	Try     int // from 1, by phase: attempts that a node lost are not counted
 	Node    string
 	Model   string
 	Digest  string
@@ -202,6 +203,10 @@ func (st *Step) next(i int) AttemptID {
 	it := &st.Items[i]
 	return AttemptID{Pos: st.Pos, Item: i, Phase: it.Phase, Number: it.Sent[phaseIndex(it.Phase)] + 1}
 }
+
+// try is which counted try an attempt is, from 1. One that a node lost is tried again, as if it had never been: with the same
+// seed, and so to the same result as in a run that nothing disturbed.
+func (it *Item) try(a AttemptID) int { return a.Number - it.Lost[phaseIndex(a.Phase)] }
 
 // item returns the item that a names, nil when there is none.
 func (s *State) item(pos, i int) (*Step, *Item) {
