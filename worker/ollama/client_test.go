@@ -215,3 +215,30 @@ func TestErrorKinds(t *testing.T) {
 		t.Errorf("nobody there: %v", err)
 	}
 }
+
+// The text of a runner that died names memory only as one reason of several. It is the reason while a model is loaded,
+// but not in the middle of an answer, which a grammar can end so as well.
+func TestRunnerThatDiesWhileItLoadsIsOutOfMemory(t *testing.T) {
+	died := `{"error":"model runner has unexpectedly stopped, this may be due to resource limitations or an internal error, check ollama server logs for details"}`
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/api/tags":
+			io.WriteString(w, `{"models":[{"name":"m:latest","model":"m:latest","digest":"d1","size":5}]}`)
+		case "/api/show":
+			io.WriteString(w, `{"capabilities":["completion"],"model_info":{}}`)
+		default:
+			w.WriteHeader(http.StatusInternalServerError)
+			io.WriteString(w, died)
+		}
+	}))
+	t.Cleanup(s.Close)
+	c := client(t, s.URL)
+	if _, err := c.Load(t.Context(), "m", 4096); KindOf(err) != OutOfMemory {
+		t.Errorf("a load: %s %v", KindOf(err), err)
+	}
+	_, err := c.Generate(t.Context(), Request{Model: "m", Prompt: "p"}, nil)
+	var e *Error
+	if !errors.As(err, &e) || e.Kind != ServerError || !e.Resources {
+		t.Errorf("an answer: %+v", err)
+	}
+}

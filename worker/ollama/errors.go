@@ -42,6 +42,10 @@ type Error struct {
 	Status  int    // HTTP status; 0 when there was none
 	Message string // the server's own words, or the transport's
 	Cause   error  // the underlying error; may be nil
+
+	// Resources: the server says that a lack of resources may be the reason. While a model is loaded it is; in the middle
+	// of an answer the same words follow when a grammar kills the runner.
+	Resources bool
 }
 
 // Error names what was asked and what came back.
@@ -92,7 +96,23 @@ func classify(ctx context.Context, op string, err error) error {
 	default: // an error line inside a stream that began with status 200
 		e.Kind = kindOf(http.StatusInternalServerError, e.Message)
 	}
+	e.Resources = namesResources(e.Message)
 	return e
+}
+
+// loading settles what an error of a load means, see Error.Resources; nil stays nil.
+func loading(err error) error {
+	var e *Error
+	if errors.As(err, &e) && e.Kind == ServerError && e.Resources {
+		e.Kind = OutOfMemory
+	}
+	return err
+}
+
+// namesResources is about Ollama's text for a runner that died: "model runner has unexpectedly stopped, this may be due
+// to resource limitations or an internal error".
+func namesResources(message string) bool {
+	return strings.Contains(strings.ToLower(message), "resource limitations")
 }
 
 // kindOf reads status and text. The texts are those of Ollama 0.17.4: llm/server.go, llm/status.go, ml/device.go,

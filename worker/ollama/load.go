@@ -21,7 +21,7 @@ type LoadResult struct {
 func (c *Client) Load(ctx context.Context, name string, numCtx int) (LoadResult, error) {
 	took, err := c.touch(ctx, "load "+name, name, numCtx, -1)
 	if err != nil {
-		return LoadResult{}, err
+		return LoadResult{}, loading(err)
 	}
 	loaded, err := c.find(ctx, name)
 	if err != nil {
