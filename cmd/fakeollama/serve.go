@@ -70,10 +70,10 @@ func parse(args []string, stderr io.Writer) (listen string, cfg ollamatest.Confi
 	fs.StringVar(&flags.Name, "name", "", "name shown by /control/info")
 	fs.StringVar(&flags.Version, "version", "", "version to imitate, default "+ollamatest.DefaultVersion)
 	fs.StringVar(&models, "models", "", "presets to install, with commas: "+strings.Join(ollamatest.PresetNames(), ", "))
-	fs.TextVar(&flags.Memory, "memory", ollamatest.Bytes(0), "device memory, such as 8GiB (default 24GiB)")
-	fs.TextVar(&flags.LoadSpeed, "load-speed", ollamatest.Bytes(0), "bytes per second a load reads, such as 2GiB; 0 = at once")
-	fs.Float64Var(&flags.PromptRate, "prompt-rate", 0, "prompt tokens per second; 0 = at once")
-	fs.Float64Var(&flags.DecodeRate, "decode-rate", 0, "generated tokens per second and slot; 0 = at once")
+	fs.Func("memory", "device memory as `bytes`, such as 8GiB (default 24GiB)", size(&flags.Memory))
+	fs.Func("load-speed", "`bytes` per second a load reads, such as 2GiB; 0 = at once (default 0)", size(&flags.LoadSpeed))
+	fs.Float64Var(&flags.PromptRate, "prompt-rate", 0, "prompt tokens per second; 0 = at once, and the rates that answers report mean nothing (default 0)")
+	fs.Float64Var(&flags.DecodeRate, "decode-rate", 0, "generated tokens per second and slot; 0 = at once, and the rates that answers report mean nothing (default 0)")
 	fs.IntVar(&flags.Slots, "slots", 0, "concurrent generations per model (default 1)")
 	fs.Uint64Var(&flags.Seed, "seed", 0, "seed of the faults")
 	if err := fs.Parse(args); err != nil {
@@ -93,6 +93,11 @@ func parse(args []string, stderr io.Writer) (listen string, cfg ollamatest.Confi
 	}
 	fs.Visit(func(f *flag.Flag) { override(&cfg, flags, models, f.Name) })
 	return listen, cfg, nil
+}
+
+// size reads a flag into b. A flag made by TextVar would print a default of its own beside the one in its text.
+func size(b *ollamatest.Bytes) func(string) error {
+	return func(text string) error { return b.UnmarshalText([]byte(text)) }
 }
 
 // override takes over the flag of that name.

@@ -139,3 +139,19 @@ func TestMistakesAreNamed(t *testing.T) {
 		}
 	}
 }
+
+func TestHelpNamesEachDefaultOnce(t *testing.T) {
+	var help bytes.Buffer
+	if err := run(t.Context(), []string{"--help"}, io.Discard, &help); err != nil {
+		t.Fatal(err)
+	}
+	// A flag is a line with its name and one or more with its text.
+	for _, flag := range strings.Split(help.String(), "\n  -")[1:] {
+		if strings.Count(flag, "default") > 1 {
+			t.Errorf("-%s", flag)
+		}
+	}
+	if !strings.Contains(help.String(), "(default 24GiB)") {
+		t.Errorf("the memory's default is missing in %s", help.String())
+	}
+}
