@@ -49,8 +49,9 @@ type memory struct {
 	loading uint64    // claim of the load in flight
 }
 
-// holding is what one loaded model holds, by pool. Ollama's figure and ours may differ: what stays counts with the
-// larger of the two, what goes gives back the smaller.
+// holding is what one loaded model holds, by pool. Ollama's figure and ours may differ, and its can be a fraction of the truth
+// (ollama#17251): the larger of the two counts, for what stays and for what goes. Counting too much as given back costs an
+// unload in vain, because the load itself waits for what is measured after it; too little would leave a run waiting for ever.
 type holding struct {
 	claim []uint64
 	frees []uint64
@@ -154,7 +155,7 @@ func spread(claim, frees uint64, used []uint64) holding {
 }
 
 // sizes are what a loaded model holds (the larger of Ollama's figure and ours, margin included) and what its end gives
-// back (the smaller, without margin). Since 0.30 Ollama's own figure can be far off in either direction, so it only
+// back (the larger, without margin). Since 0.30 Ollama's own figure can be far off in either direction, so it only
 // counts when ours is missing. A model that sits wholly in host memory holds nothing on a device pool.
 func (m *memory) sizes(node *Node, l *Loaded, shapes catalog) (claim, frees uint64) {
 	reported := l.SizeBytes
@@ -173,7 +174,7 @@ func (m *memory) sizes(node *Node, l *Loaded, shapes catalog) (claim, frees uint
 	if reported == 0 || RuleSet(node.OllamaVersion) == RulesRunner {
 		return claim, frees
 	}
-	return max(claim, reported), min(frees, reported)
+	return max(claim, reported), max(frees, reported)
 }
 
 // options are the NeedOptions for a model on n devices of the node.
@@ -186,15 +187,24 @@ func (m *memory) options(node *Node, n int) NeedOptions {
 
 // available is what pool p could give to a new model, in bytes, once the models marked as gone are unloaded.
 func (m *memory) available(p int, gone []bool) uint64 {
-	free, ledger := m.pools[p].Free.N, m.empty(p)
+	ledger := m.empty(p)
 	for i, h := range m.held {
-		if gone[i] {
-			free += h.frees[p]
-		} else {
+		if !gone[i] {
 			ledger = below(ledger, h.claim[p])
 		}
 	}
-	return min(free, below(ledger, m.loading))
+	return min(m.freeAfter(p, gone), below(ledger, m.loading))
+}
+
+// freeAfter is what will be measured as free in pool p once the models marked as gone are unloaded, in bytes.
+func (m *memory) freeAfter(p int, gone []bool) uint64 {
+	free := m.pools[p].Free.N
+	for i, h := range m.held {
+		if gone[i] {
+			free += h.frees[p]
+		}
+	}
+	return min(free, m.pools[p].Total.N)
 }
 
 // empty is what pool p could give on a node without any model and any other program, in bytes.
@@ -247,12 +257,7 @@ func (m *memory) unclaimed(gone []bool) uint64 {
 func (m *memory) freeSum(gone []bool) uint64 {
 	var sum uint64
 	for p := range m.pools {
-		sum += m.pools[p].Free.N
-		for i, h := range m.held {
-			if gone[i] {
-				sum += h.frees[p]
-			}
-		}
+		sum += m.freeAfter(p, gone)
 	}
 	return sum
 }

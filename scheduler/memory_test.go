@@ -16,6 +16,8 @@ func TestAvailable(t *testing.T) {
 	}
 	boastful := card(1)
 	boastful.Loaded[0].SizeBytes, boastful.Loaded[0].VRAMBytes = 23*giB, 23*giB
+	modest := card(1)
+	modest.Loaded[0].SizeBytes, modest.Loaded[0].VRAMBytes = frees/8, frees/8
 	for _, c := range []struct {
 		name  string
 		node  Node
@@ -23,7 +25,8 @@ func TestAvailable(t *testing.T) {
 		want  uint64
 	}{
 		{"what stays counts with Ollama's figure when that is larger", boastful, nil, giB - 256<<20},
-		{"what goes gives back ours when that is smaller", boastful, []string{big.Digest}, giB + claim - NeedFor(qwen32b, 8192, 1, NeedOptions{GPUs: 1}).Margin},
+		{"what goes gives back Ollama's figure when that is larger", boastful, []string{big.Digest}, 24*giB - 256<<20},
+		{"what goes gives back ours when Ollama shows a fraction", modest, []string{big.Digest}, giB + frees},
 		{"the ledger bounds: measured free is stale", card(23), nil, 24*giB - 256<<20 - claim},
 		{"measured free bounds: other programs are using the card", card(1), nil, giB},
 		{"evicting gives back what Ollama reserved", card(1), []string{big.Digest}, giB + frees},

@@ -65,6 +65,13 @@ func TestStartsOnTheLeastBusyForItsSlots(t *testing.T) {
 		"start beta llama3.1:8b/1", "start alpha llama3.1:8b/2", "start beta llama3.1:8b/3", "start beta llama3.1:8b/4")
 }
 
+// A model whose memory Ollama shows a fraction of (ollama#17251) is unloaded all the same when another needs the room.
+func TestUnloadsAModelThatIsShownTooSmall(t *testing.T) {
+	node := hostNode("alpha", 14, 13, small, middle).load(loadedAt(small, 8192, 1, 0, time.Minute))
+	node.Loaded[0].SizeBytes, node.Loaded[0].VRAMBytes = node.Loaded[0].SizeBytes*12/90, 0
+	expect(t, place(t, tasks(1, "qwen2.5:14b", 0), node), "unload alpha llama3.1:8b", "wait load qwen2.5:14b/1")
+}
+
 func TestPreferredNodeBreaksATie(t *testing.T) {
 	a, b := gpuNode("alpha", 24, 23.5, small).load(loadedAt(small, 8192, 1, 0, 0)), gpuNode("beta", 24, 23.5, small).load(loadedAt(small, 8192, 1, 0, 0))
 	task := tasks(1, "llama3.1:8b", 0)
