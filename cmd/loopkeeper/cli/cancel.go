@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loopkeeper/loopkeeper/cmd/loopkeeper/ui"
+	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
 )
 
@@ -17,17 +18,29 @@ func newCancel(a *app) *cobra.Command {
 		Example: "  loopkeeper cancel 7f3k --reason 'wrong model'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *client) error {
-				r, err := c.CancelRun(ctx, &coordinatorv1.CancelRunRequest{RunId: args[0], Reason: reason})
-				if err != nil {
-					return err
-				}
-				if a.json() {
-					return a.printJSON(ui.Plain(r.GetRun()))
-				}
-				return a.printText(fmt.Sprintf("run %s  %s%s\n", r.GetRun().GetId(), a.style(a.stdout).State(r.GetRun().GetState()), ui.Simulated(r.GetRun().GetSimulated())))
+				return a.cancel(ctx, c, args[0], reason)
 			})
 		},
 	}
 	c.Flags().StringVar(&reason, "reason", "cancelled at the command line", "`TEXT` that says why; the trace keeps it")
 	return c
+}
+
+// cancel ends a run. One that was cancelled before is as it was wanted.
+func (a *app) cancel(ctx context.Context, c *client, id, reason string) error {
+	r, err := c.CancelRun(ctx, &coordinatorv1.CancelRunRequest{RunId: id, Reason: reason})
+	run, before := r.GetRun(), ""
+	if codeOf(err) == apierr.Conflict {
+		found, e := c.GetRun(ctx, &coordinatorv1.GetRunRequest{RunId: id})
+		if e == nil && found.GetRun().GetState() == "cancelled" {
+			run, before, err = found.GetRun(), ", it had ended already", nil
+		}
+	}
+	switch {
+	case err != nil:
+		return err
+	case a.json():
+		return a.printJSON(ui.Plain(run))
+	}
+	return a.printText(fmt.Sprintf("run %s  %s%s%s\n", run.GetId(), a.style(a.stdout).State(run.GetState()), before, ui.Simulated(run.GetSimulated())))
 }

@@ -68,7 +68,7 @@ func newMap(a *app) *cobra.Command {
 
 // mapFiles runs the built-in workflow map.
 func (a *app) mapFiles(ctx context.Context, o mapOptions, args []string) error {
-	if err := o.complete(); err != nil {
+	if err := firstError(o.run.check(), o.complete()); err != nil {
 		return err
 	}
 	items, left, err := o.items(args)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -127,9 +128,11 @@ func (a *app) outputs(ctx context.Context, c *client, r *coordinatorv1.GetResult
 				raw, _ = json.Marshal(text) // a string always marshals
 			}
 		}
-		var v any
-		if err := decode(raw, &v); err != nil {
-			return nil, err
+		var v any // stays nil, in JSON null, for an output without a value
+		if len(raw) > 0 {
+			if err := decode(raw, &v); err != nil {
+				return nil, fmt.Errorf("read the output %s: %w", o.GetName(), err)
+			}
 		}
 		if err := open(ctx, c, v, &left); err != nil {
 			return nil, err

@@ -47,6 +47,9 @@ func (a *app) plan(ctx context.Context, o planOptions, goal string) error {
 	case o.maxSteps < 0:
 		return usagef("--max-steps must not be negative")
 	}
+	if err := o.run.check(); err != nil {
+		return err
+	}
 	if o.out != "" {
 		if err := mayWrite(o.out); err != nil {
 			return err

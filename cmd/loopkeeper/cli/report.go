@@ -31,7 +31,7 @@ func (a *app) report(cmd *cobra.Command, err error) {
 		_ = write(a.stderr, object) // there is nobody else to tell
 		return
 	}
-	fmt.Fprintf(a.stderr, "error: %s\n", e.Error())
+	fmt.Fprintf(a.stderr, "error: %s\n", ui.Text(e.Error()))
 	a.next(next...)
 }
 
@@ -62,7 +62,7 @@ func (a *app) next(what ...string) {
 		if n == just {
 			continue
 		}
-		fmt.Fprintf(a.stderr, "%s%s\n", lead, strings.ReplaceAll(n, "\n", "\n      "))
+		fmt.Fprintf(a.stderr, "%s%s\n", lead, strings.ReplaceAll(ui.Text(n), "\n", "\n      "))
 		lead = "      "
 	}
 }

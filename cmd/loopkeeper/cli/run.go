@@ -47,6 +47,9 @@ func newRun(a *app) *cobra.Command {
 
 // run runs a script or a built-in workflow.
 func (a *app) run(ctx context.Context, o runOptions, name string) error {
+	if err := o.run.check(); err != nil {
+		return err
+	}
 	j, err := workflow(name)
 	if err != nil {
 		return err

@@ -33,9 +33,17 @@ type runFlags struct {
 
 func (f *runFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.key, "key", "", "idempotency `KEY`: the same key names the same run, whatever happens in between")
-	c.Flags().DurationVar(&f.limit, "time-limit", 0, "most active `TIME` of the run, such as 2h")
+	c.Flags().DurationVar(&f.limit, "time-limit", 0, "most active `TIME` of the run, such as 2h; whole seconds")
 	c.Flags().BoolVar(&f.detach, "detach", false, "start the run and return at once")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "check everything, say where each model fits, and start nothing")
+}
+
+// check refuses a time that would mean no limit: the coordinator counts whole seconds.
+func (f *runFlags) check() error {
+	if f.limit != 0 && f.limit < time.Second {
+		return usagef("--time-limit %s: want 1s or more", f.limit)
+	}
+	return nil
 }
 
 // submit sends a job. Everything that can be known to fail fails here.
@@ -93,7 +101,7 @@ func (a *app) start(ctx context.Context, c *client, j job, f runFlags) (string, 
 	}
 	if !a.json() {
 		for _, n := range r.GetNotes() {
-			a.note("%s", n)
+			a.note("%s", ui.Line(n))
 		}
 		if r.GetExisting() {
 			a.note("run %s has this key already", r.GetRunId())

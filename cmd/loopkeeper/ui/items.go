@@ -33,7 +33,7 @@ func Item(i *coordinatorv1.Item) ItemResult {
 func ItemBlock(s Style, i *coordinatorv1.Item) string {
 	facts := []string{s.State(i.GetState())}
 	if i.GetNode() != "" {
-		facts = append(facts, "node "+i.GetNode())
+		facts = append(facts, "node "+Line(i.GetNode()))
 	}
 	if i.GetAttempts() > 1 {
 		facts = append(facts, fmt.Sprintf("%d attempts", i.GetAttempts()))

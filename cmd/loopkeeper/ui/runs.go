@@ -126,8 +126,8 @@ func Summary(s Style, r *coordinatorv1.Run, now time.Time, exit int) string {
 	b.WriteString(s.headline(facts))
 	b.WriteString(s.fact("reason", Line(r.GetCancelReason())))
 	if r.GetError() != "" {
-		fmt.Fprintf(&b, "%s\n", Text(r.GetError()))
-		if stack := strings.TrimRight(r.GetErrorStack(), "\n"); stack != "" {
+		fmt.Fprintf(&b, "%s\n", Line(r.GetError()))
+		if stack := strings.TrimRight(Text(r.GetErrorStack()), "\n"); stack != "" {
 			b.WriteString(stack + "\n")
 		}
 	}

@@ -29,7 +29,7 @@ func StepLine(s Style, step *coordinatorv1.Step, width int) string {
 	if c := step.GetItems(); c.GetTotal() > 1 {
 		facts = append(facts, fmt.Sprintf("%d/%d", c.GetSucceeded(), c.GetTotal()))
 	}
-	for _, f := range []string{step.GetNode(), waitText(step), Line(step.GetError())} {
+	for _, f := range []string{Line(step.GetNode()), waitText(step), Line(step.GetError())} {
 		if f != "" {
 			facts = append(facts, f)
 		}
