@@ -37,9 +37,30 @@ func (h *host) drained(j int, g *group) bool {
 	return h.reserved == g && h.leaving[j] && !h.Loaded[j].Leaving && h.busy[j] == 0
 }
 
-// clear (rule 8) finds the smallest set of loaded models that has to go, among those that may. A copy of the same model
-// at another context always has to: Ollama keeps one.
+// stuckTries is how many unloads in a row may leave a model in memory until the node counts without that room: one can fail
+// because of a request of somebody else's, or of a server that is slow.
+const stuckTries = 3
+
+// rooted reports whether loaded model j stays whatever is asked: several unloads left it in memory.
+func (h *host) rooted(j int) bool { return h.stuck[j] && h.Loaded[j].Stuck >= stuckTries }
+
+// blocked reports whether rooted models leave no room for the fit, were everything else gone.
+func (h *host) blocked(f *fit) bool {
+	for j := range h.Loaded {
+		if h.rooted(j) {
+			return !h.makeRoom(f, func(j int) bool { return !h.rooted(j) }).ok
+		}
+	}
+	return false
+}
+
+// clear (rule 8) finds the smallest set of loaded models that has to go, among those that may and are not stuck.
 func (h *host) clear(f *fit, may func(j int) bool) way {
+	return h.makeRoom(f, func(j int) bool { return !h.stuck[j] && may(j) })
+}
+
+// makeRoom does it. A copy of the same model at another context always has to go: Ollama keeps one.
+func (h *host) makeRoom(f *fit, may func(j int) bool) way {
 	gone := make([]bool, len(h.Loaded))
 	w := way{}
 	for j, l := range h.Loaded {

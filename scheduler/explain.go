@@ -85,7 +85,7 @@ func (p *planner) outlook(g *group, verdicts []NodeVerdict) (WaitFor, string) {
 	if len(p.hosts) == 0 {
 		return WaitNode, fmt.Sprintf("%s waits for a machine: none is known yet", model)
 	}
-	var away, unknown, pullUp, pullAway, kind []string
+	var away, unknown, blocked, pullUp, pullAway, kind []string
 	for i, h := range p.hosts {
 		f := g.fits[i]
 		switch {
@@ -97,6 +97,8 @@ func (p *planner) outlook(g *group, verdicts []NodeVerdict) (WaitFor, string) {
 			pullUp = append(pullUp, h.name())
 		case f.model == nil:
 			pullAway = append(pullAway, h.name())
+		case h.State == NodeUp && g.blocked(h, i):
+			blocked = append(blocked, fmt.Sprintf("%s: %s", h.name(), verdicts[i].Why))
 		case h.State != NodeUp || p.shunned(h, f):
 			away = append(away, fmt.Sprintf("%s (%s)", h.name(), verdicts[i].Why))
 		default:
@@ -108,6 +110,8 @@ func (p *planner) outlook(g *group, verdicts []NodeVerdict) (WaitFor, string) {
 		return WaitFacts, fmt.Sprintf("%s waits for facts about %s", model, and(unknown))
 	case len(away) > 0:
 		return WaitNode, fmt.Sprintf("%s waits for a machine: %s", model, and(away))
+	case len(blocked) > 0:
+		return "", fmt.Sprintf("no machine has room for %s: %s", model, strings.Join(blocked, "; "))
 	case len(kind) > 0:
 		return "", fmt.Sprintf("%s only makes embeddings and answers no other call", model)
 	case len(pullUp) > 0:
@@ -133,6 +137,23 @@ func (p *planner) anyTooLarge(g *group) bool {
 // tooLarge reports whether the model is known not to fit the node even when that is empty.
 func (g *group) tooLarge(i int) bool {
 	return len(g.fits[i].needs) > 0 && !g.fits[i].room.ok
+}
+
+// blocked reports whether the model would fit the node, were it not for models that no unload removes.
+func (g *group) blocked(h *host, i int) bool {
+	return g.fits[i].model != nil && g.fits[i].room.ok && h.blocked(g.fits[i])
+}
+
+// rootedClause says what keeps the memory of the node, and what helps.
+func (h *host) rootedClause() string {
+	var names []string
+	tries := 0
+	for j, l := range h.Loaded {
+		if h.rooted(j) {
+			names, tries = append(names, l.Name), max(tries, l.Stuck)
+		}
+	}
+	return fmt.Sprintf("its Ollama keeps %s in memory, which %d unloads did not remove: restart Ollama there", and(names), tries)
 }
 
 func (p *planner) tooLargeEverywhere(g *group) string {
@@ -192,6 +213,8 @@ func (p *planner) static(g *group, i int) (Verdict, string) {
 		return VerdictExcluded, fmt.Sprintf("it did not fit there a short while ago; not tried again for %s", span(h.Avoid[f.digest].Sub(p.now)))
 	case candidate:
 		return "", ""
+	case g.blocked(h, i):
+		return VerdictExcluded, h.rootedClause()
 	case len(f.needs) == 0 && !h.memory.known:
 		return VerdictUnknown, "its memory is not known"
 	case len(f.needs) == 0:
@@ -217,7 +240,7 @@ func (p *planner) dynamic(v *NodeVerdict, g *group, i int) {
 	v.Verdict = VerdictWait
 	switch {
 	case h.clearing == g:
-		v.Why = "room is being made for it there"
+		v.Why = "room is being made for it there" + p.stuckClause(h)
 	case h.loads(f):
 		v.Why = "it is being loaded there"
 	case j >= 0 && h.leaving[j]:
@@ -232,6 +255,9 @@ func (p *planner) dynamic(v *NodeVerdict, g *group, i int) {
 		v.Why = fmt.Sprintf("room is being made there for %s", cmp.Or(h.clearing, h.reserved).key.model)
 	default:
 		p.memoryVerdict(v, h, f)
+		if v.Verdict == VerdictWait {
+			v.Why += p.stuckClause(h)
+		}
 	}
 }
 
@@ -253,6 +279,21 @@ func (p *planner) memoryVerdict(v *NodeVerdict, h *host, f *fit) {
 	if running := h.inTheWay(); len(running) > 0 {
 		v.Why += " while " + and(running) + ifSome(len(running), " is in use", " are in use")
 	}
+}
+
+// stuckClause says which models unloads left in memory, and when it is tried again; "" when there are none.
+func (p *planner) stuckClause(h *host) string {
+	var b strings.Builder
+	for j, l := range h.Loaded {
+		if l.Stuck == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "; %s stayed in memory after %d unload%s", l.Name, l.Stuck, ifSome(l.Stuck, "", "s"))
+		if h.stuck[j] {
+			fmt.Fprintf(&b, ", tried again in %s", span(l.Retry.Sub(p.now)+time.Second))
+		}
+	}
+	return b.String()
 }
 
 // inTheWay are the loaded models that something runs on or waits for.

@@ -12,6 +12,7 @@ type host struct {
 	memory   *memory
 	busy     []int  // by Loaded index: attempts of ours, those started by this plan included
 	wanted   []bool // by Loaded index: some waiting task could run on it
+	stuck    []bool // by Loaded index: an unload left it in memory a moment ago, so it stays for now
 	leaving  []bool // by Loaded index: unloaded by this plan or before, or to be drained for reserved
 	reserved *group // the group that models are drained for here
 	clearing *group // the group that unloads decided or under way are for
@@ -31,8 +32,9 @@ func newHosts(s Snapshot, limits Limits) ([]*host, catalog) {
 	for i, node := range nodes {
 		h := &host{Node: node, memory: newMemory(node, shapes, limits), loading: node.Loading}
 		h.busy, h.wanted, h.leaving = make([]int, len(node.Loaded)), make([]bool, len(node.Loaded)), make([]bool, len(node.Loaded))
+		h.stuck = make([]bool, len(node.Loaded))
 		for j, l := range node.Loaded {
-			h.busy[j], h.leaving[j] = l.Busy, l.Leaving
+			h.busy[j], h.leaving[j], h.stuck[j] = l.Busy, l.Leaving, l.Stuck > 0 && s.Now.Before(l.Retry)
 		}
 		if c := node.Loading; c != nil {
 			h.incoming = slotsOf(node, findDigest(node, c.Digest), shapes.byDigest[c.Digest])
@@ -167,7 +169,7 @@ func (p *planner) eligible(g *group, i int) bool {
 	case h.State != NodeUp, f.model == nil, f.wrongKind(g.key.embed), p.shunned(h, f):
 		return false
 	default:
-		return loaded || h.loads(f) || f.room.ok
+		return loaded || h.loads(f) || f.room.ok && !h.blocked(f)
 	}
 }
 

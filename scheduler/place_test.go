@@ -72,6 +72,23 @@ func TestUnloadsAModelThatIsShownTooSmall(t *testing.T) {
 	expect(t, place(t, tasks(1, "qwen2.5:14b", 0), node), "unload alpha llama3.1:8b", "wait load qwen2.5:14b/1")
 }
 
+// A model that unloads leave in memory is not asked to go again before its pause is over; after several it counts as a part of
+// the machine, and what needs its room goes elsewhere or is refused.
+func TestAModelThatDoesNotLeave(t *testing.T) {
+	node := func(times int, retry time.Duration) Node {
+		n := hostNode("alpha", 14, 13, small, middle).load(loadedAt(small, 8192, 1, 0, time.Hour))
+		n.Loaded[0].Stuck, n.Loaded[0].Retry = times, noon.Add(retry)
+		return n
+	}
+	waiting := tasks(1, "qwen2.5:14b", 10*time.Minute)
+	expect(t, place(t, waiting, node(1, time.Second)), "wait memory qwen2.5:14b/1")
+	expect(t, place(t, waiting, node(1, 0)), "unload alpha llama3.1:8b", "wait load qwen2.5:14b/1")
+	expect(t, place(t, waiting, node(3, time.Minute)), "impossible qwen2.5:14b/1")
+	expect(t, place(t, waiting, node(3, 0)), "unload alpha llama3.1:8b", "wait load qwen2.5:14b/1")
+	expect(t, place(t, waiting, node(3, time.Minute), gpuNode("beta", 24, 23.5, middle)), "load beta qwen2.5:14b", "wait load qwen2.5:14b/1")
+	expect(t, place(t, tasks(1, "llama3.1:8b", 0), node(3, time.Minute)), "start alpha llama3.1:8b/1")
+}
+
 func TestPreferredNodeBreaksATie(t *testing.T) {
 	a, b := gpuNode("alpha", 24, 23.5, small).load(loadedAt(small, 8192, 1, 0, 0)), gpuNode("beta", 24, 23.5, small).load(loadedAt(small, 8192, 1, 0, 0))
 	task := tasks(1, "llama3.1:8b", 0)

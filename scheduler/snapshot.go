@@ -111,6 +111,8 @@ type Loaded struct {
 	LastUsed  time.Time // last start or end of an attempt of ours
 	Leaving   bool      // an unload is in flight: it takes nothing new and still holds its memory
 	Foreign   bool      // loaded by somebody else; may be evicted only when idle
+	Stuck     int       // unloads in a row that left it in memory
+	Retry     time.Time // after such an unload: not to be unloaded again before
 }
 
 // Claim is memory set aside for a model that is loaded or loading.

@@ -274,6 +274,10 @@ func TestLoadsAndUnloadsAreReported(t *testing.T) {
 		if got := move(r.d.Load); got != `["den","m",false,false]` {
 			t.Error(got)
 		}
+		r.m.hangs = true // a stuck unload holds up what waits for its room: it is bounded
+		if got := move(r.d.Unload); got != `["den","m",false,false]` {
+			t.Error(got)
+		}
 		r.disconnect(scheduler.NodeLost)
 		if got := move(r.d.Load); got != `["den","m",false,false]` {
 			t.Error(got)

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"time"
 
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
@@ -16,9 +17,15 @@ func (d *Dispatcher) Load(node string, dec scheduler.Decision) {
 	})
 }
 
+// unloadBound is how long an unload may take. Only idle models are unloaded, which takes Ollama a second or two; what takes this
+// long is stuck, and tasks wait for its room.
+const unloadBound = 30 * time.Second
+
 // Unload implements engine.Dispatcher.
 func (d *Dispatcher) Unload(node string, dec scheduler.Decision) {
 	d.move(node, dec, func(ctx context.Context, c workerv1.WorkerServiceClient) (bool, error) {
+		ctx, cancel := context.WithTimeout(ctx, unloadBound)
+		defer cancel()
 		_, err := c.Unload(ctx, &workerv1.UnloadRequest{Name: dec.Model})
 		return false, err
 	})

@@ -36,6 +36,7 @@ type machine struct {
 	// answer makes the outcome of a call, or its error. nil: a text at once.
 	answer func(ctx context.Context, r proto.Message, send func(*workerv1.GenerateResponse) error) (*workerv1.Outcome, error)
 	load   func() (*workerv1.LoadResponse, error)
+	hangs  bool // unloads do not end by themselves
 }
 
 func (m *machine) outcome(ctx context.Context, r proto.Message, send func(*workerv1.GenerateResponse) error) (*workerv1.Outcome, error) {
@@ -89,7 +90,11 @@ func (m *machine) Load(_ context.Context, r *workerv1.LoadRequest) (*workerv1.Lo
 	return m.load()
 }
 
-func (m *machine) Unload(context.Context, *workerv1.UnloadRequest) (*workerv1.UnloadResponse, error) {
+func (m *machine) Unload(ctx context.Context, _ *workerv1.UnloadRequest) (*workerv1.UnloadResponse, error) {
+	if m.hangs {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	return &workerv1.UnloadResponse{}, nil
 }
 

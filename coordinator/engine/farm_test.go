@@ -26,6 +26,7 @@ type farm struct {
 	takes   func(a Attempt) time.Duration   // nil is some time around a second
 	deaf    bool                            // workers take no notice of a cancel
 	breaks  func(node string) time.Duration // when not 0, the call of a load breaks off after so long; the machine goes on loading
+	sticks  func(node string) (bool, error) // whether an unload leaves the model in memory, and what its call says then
 	wg      sync.WaitGroup
 }
 
@@ -194,6 +195,12 @@ func (f *farm) Load(node string, d scheduler.Decision) {
 func (f *farm) Unload(node string, d scheduler.Decision) {
 	f.wg.Go(func() {
 		time.Sleep(time.Second)
+		if f.sticks != nil {
+			if sticks, err := f.sticks(node); sticks {
+				f.toSink(func(s Sink) { s.Moved(node, d, false, err) })
+				return
+			}
+		}
 		f.mu.Lock()
 		n := f.node(node)
 		n.Loaded = slices.DeleteFunc(n.Loaded, func(l scheduler.Loaded) bool {

@@ -16,6 +16,11 @@ const (
 	// memory, or did not hold it whole.
 	failedAvoid  = 30 * time.Second
 	spilledAvoid = 10 * time.Minute
+	// unloadPause is the pause after an unload that left its model in memory; it doubles up to unloadPauseMax, at which the
+	// scheduler counts without that room.
+	unloadPause    = 2 * time.Second
+	unloadPauseMax = 10 * time.Minute
+	unloadPauses   = 2 // short ones
 )
 
 // moves is what the engine knows of loads that no report shows: those in flight, those that ended a moment ago, and when a
@@ -27,12 +32,19 @@ type moves struct {
 type nodeMoves struct {
 	loading *move // until the reports show the model, or it failed
 	leaving map[string]*move
+	stuck   map[string]stuck // models that an unload left in memory, until the reports do not show them
 	avoid   map[string]time.Time
 	broken  map[string]bool // digests of avoid whose load call broke off: the node may have loaded them all the same
 	given   map[string]int  // calls of loads that were given up with their node and still have to end
 	use     map[string]time.Time
 	since   map[string]time.Time // when a model was loaded, or first seen loaded
 	roomFor string               // key of the task that the latest unload was for
+}
+
+// stuck says how often in a row a model was still in memory after its unload.
+type stuck struct {
+	times int
+	retry time.Time // when to try again
 }
 
 type move struct {
@@ -46,7 +58,7 @@ func newMoves() moves { return moves{nodes: map[string]*nodeMoves{}} }
 func (m moves) of(node string) *nodeMoves {
 	n := m.nodes[node]
 	if n == nil {
-		n = &nodeMoves{leaving: map[string]*move{}, avoid: map[string]time.Time{}, broken: map[string]bool{},
+		n = &nodeMoves{leaving: map[string]*move{}, stuck: map[string]stuck{}, avoid: map[string]time.Time{}, broken: map[string]bool{},
 			given: map[string]int{}, use: map[string]time.Time{}, since: map[string]time.Time{}}
 		m.nodes[node] = n
 	}
@@ -78,8 +90,9 @@ func (m moves) ended(node string, d scheduler.Decision, spilled bool, err error,
 	switch mv := n.leaving[d.Digest]; {
 	case d.Action == scheduler.Unload && mv != nil && err == nil:
 		mv.ended = now
-	case d.Action == scheduler.Unload:
-		delete(n.leaving, d.Digest)
+	case d.Action == scheduler.Unload && mv != nil:
+		n.stayed(d.Digest, now)
+	case d.Action == scheduler.Unload: // from before the node was lost
 	case n.loading == nil || n.loading.Digest != d.Digest:
 	case err != nil:
 		n.loading = nil
@@ -91,6 +104,19 @@ func (m moves) ended(node string, d scheduler.Decision, spilled bool, err error,
 			m.avoid(node, d.Digest, now.Add(spilledAvoid))
 		}
 	}
+}
+
+// stayed notes that an unload did not remove its model.
+func (n *nodeMoves) stayed(digest string, now time.Time) {
+	delete(n.leaving, digest)
+	s := n.stuck[digest]
+	s.times++
+	pause := unloadPauseMax
+	if s.times <= unloadPauses {
+		pause = unloadPause << (s.times - 1)
+	}
+	s.retry = now.Add(pause)
+	n.stuck[digest] = s
 }
 
 // lost forgets what was in flight on a node.
@@ -133,6 +159,7 @@ func (m moves) fill(n scheduler.Node, flights []*flight, now time.Time) schedule
 		if l.Since.IsZero() {
 			l.Since = mine.since[l.Digest]
 		}
+		l.Stuck, l.Retry = mine.stuck[l.Digest].times, mine.stuck[l.Digest].retry
 		l.Leaving = l.Leaving || mine.leaving[l.Digest] != nil
 	}
 	if mv := mine.loading; mv != nil {
@@ -177,10 +204,15 @@ func (n *nodeMoves) settle(report scheduler.Node, now time.Time) {
 		n.loading = nil
 	}
 	for digest, mv := range n.leaving {
-		if !mv.ended.IsZero() && (!shown(digest) || over(mv)) {
+		switch {
+		case mv.ended.IsZero():
+		case !shown(digest):
 			delete(n.leaving, digest)
+		case over(mv): // Ollama said that it was gone, and it is not
+			n.stayed(digest, now)
 		}
 	}
+	maps.DeleteFunc(n.stuck, func(digest string, _ stuck) bool { return !shown(digest) })
 	maps.DeleteFunc(n.avoid, func(digest string, until time.Time) bool {
 		return !until.After(now) || n.broken[digest] && shown(digest)
 	})
@@ -188,7 +220,7 @@ func (n *nodeMoves) settle(report scheduler.Node, now time.Time) {
 }
 
 // next is when something of a node changes by the passing of time alone, zero for never.
-func (n *nodeMoves) next() time.Time {
+func (n *nodeMoves) next(now time.Time) time.Time {
 	var at time.Time
 	if n.loading != nil && !n.loading.ended.IsZero() {
 		at = earliest(at, n.loading.ended.Add(reportGrace))
@@ -196,6 +228,11 @@ func (n *nodeMoves) next() time.Time {
 	for _, mv := range n.leaving {
 		if !mv.ended.IsZero() {
 			at = earliest(at, mv.ended.Add(reportGrace))
+		}
+	}
+	for _, s := range n.stuck {
+		if s.retry.After(now) {
+			at = earliest(at, s.retry)
 		}
 	}
 	for _, until := range n.avoid {

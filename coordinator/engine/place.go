@@ -236,7 +236,7 @@ func (e *Engine) setAlarm(now time.Time) {
 		}
 	}
 	for _, n := range e.moves.nodes {
-		at = earliest(at, n.next())
+		at = earliest(at, n.next(now))
 	}
 	for _, grace := range []time.Duration{freshGrace, e.o.ReattachGrace} {
 		if end := e.started.Add(grace); now.Before(end) && len(e.order) > 0 {
