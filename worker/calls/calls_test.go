@@ -162,6 +162,7 @@ func TestFaultsBecomeKinds(t *testing.T) {
 
 func TestRequestsThatCannotSucceed(t *testing.T) {
 	s, c := server(t, ollamatest.Config{})
+	large := json.RawMessage(`{"type":"object","description":"` + strings.Repeat("word ", 20000) + `"}`)
 	with := func(change func(*GenerateRequest)) Outcome {
 		r := GenerateRequest{Common: common(), Prompt: document}
 		change(&r)
@@ -172,12 +173,22 @@ func TestRequestsThatCannotSucceed(t *testing.T) {
 		kind Kind
 		word string
 	}{
-		"unknown model":                      {with(func(r *GenerateRequest) { r.Model = "none:1b" }), ModelMissing, "none:1b"},
-		"another digest":                     {with(func(r *GenerateRequest) { r.Digest = "abc" }), ModelMissing, "digest"},
-		"too long":                           {with(func(r *GenerateRequest) { r.Prompt = strings.Repeat("word ", 20000) }), InputTooLong, "context"},
-		"unknown placeholder":                {with(func(r *GenerateRequest) { r.Prompt = "{{file}}" }), BadRequest, "{{file}}"},
-		"empty prompt":                       {with(func(r *GenerateRequest) { r.Prompt = " " }), BadRequest, "empty"},
-		"bad schema":                         {with(func(r *GenerateRequest) { r.Schema = json.RawMessage(`{"type":"strin"}`) }), BadSchema, "/type"},
+		"unknown model":                    {with(func(r *GenerateRequest) { r.Model = "none:1b" }), ModelMissing, "none:1b"},
+		"another digest":                   {with(func(r *GenerateRequest) { r.Digest = "abc" }), ModelMissing, "digest"},
+		"too long":                         {with(func(r *GenerateRequest) { r.Prompt = strings.Repeat("word ", 20000) }), InputTooLong, "context"},
+		"unknown placeholder":              {with(func(r *GenerateRequest) { r.Prompt = "{{file}}" }), BadRequest, "{{file}}"},
+		"empty prompt":                     {with(func(r *GenerateRequest) { r.Prompt = " " }), BadRequest, "empty"},
+		"bad schema":                       {with(func(r *GenerateRequest) { r.Schema = json.RawMessage(`{"type":"strin"}`) }), BadSchema, "/type"},
+		"a schema for nothing":             {with(func(r *GenerateRequest) { r.Schema = json.RawMessage(`{"enum":[]}`) }), BadSchema, "enum"},
+		"a schema of itself":               {with(func(r *GenerateRequest) { r.Schema = json.RawMessage(`{"$ref":"#"}`) }), BadSchema, "itself"},
+		"a schema that contradicts itself": {with(func(r *GenerateRequest) { r.Schema = json.RawMessage(`{"type":"string","minLength":3,"maxLength":1}`) }), BadSchema, "minLength"},
+		"a schema too deep": {with(func(r *GenerateRequest) {
+			r.Schema = json.RawMessage(strings.Repeat(`{"properties":{"a":`, 65) + `{}` + strings.Repeat("}}", 65))
+		}), BadSchema, "deeper"},
+		"a schema too large": {with(func(r *GenerateRequest) { r.Schema = large }), BadSchema, "the schema takes"},
+		"a document too large for a schema": {with(func(r *GenerateRequest) {
+			r.Schema, r.Prompt = json.RawMessage(itemSchema), strings.Repeat("word ", 20000)
+		}), InputTooLong, "context"},
 		"a level for a model without levels": {with(func(r *GenerateRequest) { r.Options.Think = ollama.ThinkHigh }), BadRequest, "think"},
 		"an embedding model":                 {with(func(r *GenerateRequest) { r.Model = "nomic-embed-text" }), BadRequest, "support"},
 	} {
@@ -422,6 +433,9 @@ func TestOwnSchemasGoOutWhole(t *testing.T) {
 func TestCheckSchema(t *testing.T) {
 	if err := CheckSchema(json.RawMessage(itemSchema)); err != nil {
 		t.Error(err)
+	}
+	if err := CheckSchema(json.RawMessage(`{"type":"array","minItems":2,"maxItems":1}`)); err == nil {
+		t.Error("a schema that no value satisfies passes")
 	}
 	if err := CheckSchema(json.RawMessage(`{"properties":{"v":{"type":"strin"}}}`)); err == nil || !strings.Contains(err.Error(), "/properties/v/type") {
 		t.Errorf("%v", err)

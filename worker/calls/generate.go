@@ -3,13 +3,15 @@ package calls
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/loopkeeper/loopkeeper/worker/calls/structure"
 	"github.com/loopkeeper/loopkeeper/worker/ollama"
 )
 
-// CheckSchema says whether raw is a JSON Schema that Generate can be given; the error names the place in it.
+// CheckSchema says whether raw is a JSON Schema that Generate can be given; the error names the place in it. It refuses
+// what is no schema, what no value can satisfy and what is nested too deep. Whether it fits into a context shows only there.
 func CheckSchema(raw json.RawMessage) error {
 	_, err := structure.Compile(raw)
 	return err
@@ -34,7 +36,26 @@ func Generate(ctx context.Context, o Ollama, r GenerateRequest) Outcome {
 		return Outcome{Kind: BadSchema, Message: err.Error()}
 	}
 	t.prompt = sections(neutralised(r.Context), schemaNote(s.Text()), instruction, feedback(r.Feedback))
-	return generateValue(ctx, o, t, s)
+	return blameSchema(generateValue(ctx, o, t, s), len(schemaNote(s.Text())), r.Options.NumCtx)
+}
+
+// blameSchema finds a prompt that was too long because of its schema, size bytes of it: splitting the document cannot help.
+func blameSchema(out Outcome, size, numCtx int) Outcome {
+	if out.Kind != InputTooLong || len(out.Turns) == 0 {
+		return out
+	}
+	t := out.Turns[len(out.Turns)-1]
+	all := len(t.System) + len(t.Prompt)
+	if size*2 <= all {
+		return out
+	}
+	out.Kind = BadSchema
+	out.Reasons = append(out.Reasons, out.Message)
+	out.Message = fmt.Sprintf("the schema takes %d of the prompt's %d bytes, which do not fit into the context of %d tokens", size, all, numCtx)
+	if numCtx == 0 {
+		out.Message = fmt.Sprintf("the schema takes %d of the prompt's %d bytes, which do not fit into the model's context", size, all)
+	}
+	return out
 }
 
 // feedback words why an earlier answer was sent back. The answer itself is not shown: a model that sees its own error

@@ -35,7 +35,7 @@ const (
 	Cancelled Kind = "cancelled"
 	// Stalled: no first token, or no next one, for as long as the limits allow.
 	Stalled Kind = "stalled"
-	// BadSchema: the schema in the request is not a usable JSON Schema.
+	// BadSchema: the schema in the request is not a usable JSON Schema, no value satisfies it, or it fills the context.
 	BadSchema Kind = "bad_schema"
 	// BadRequest: the request is wrong in another way: an unknown placeholder, an option that the model refuses.
 	BadRequest Kind = "bad_request"

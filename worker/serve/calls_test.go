@@ -237,7 +237,7 @@ func TestFailuresComeWithAdviceAndNext(t *testing.T) {
 		{"model_missing", workerv1.Advice_ADVICE_OTHER_NODE, "ollama pull", "", func(g *workerv1.GenerateRequest) { g.Model.Digest = strings.Repeat("0", 64) }},
 		{"input_too_long", workerv1.Advice_ADVICE_NEVER, "split", "", func(g *workerv1.GenerateRequest) { g.Item = body(long) }},
 		{"bad_request", workerv1.Advice_ADVICE_NEVER, "", "", func(g *workerv1.GenerateRequest) { g.Prompt = "{{other}}" }},
-		{"bad_schema", workerv1.Advice_ADVICE_NEVER, "", "", func(g *workerv1.GenerateRequest) { g.SchemaJson = []byte(`{"type":"nonsense"}`) }},
+		{"bad_schema", workerv1.Advice_ADVICE_NEVER, "schema", "", func(g *workerv1.GenerateRequest) { g.SchemaJson = []byte(`{"type":"nonsense"}`) }},
 	} {
 		t.Run(c.kind, func(t *testing.T) {
 			r := newRig(t, ollamatest.Config{Memory: 6 << 30, HostMemory: 1 << 30}) // enough at the context of request

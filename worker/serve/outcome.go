@@ -94,6 +94,8 @@ func next(k calls.Kind, model string) []string {
 		return []string{"allow more tokens (max_tokens), or ask for a shorter answer"}
 	case calls.InputTooLong:
 		return []string{"split the document, or give the model a larger context (models.contexts)"}
+	case calls.BadSchema:
+		return []string{"repair or simplify the schema"}
 	case calls.ModelMissing:
 		return []string{"ollama pull " + model}
 	case calls.OutOfMemory:

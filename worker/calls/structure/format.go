@@ -42,6 +42,14 @@ type loosener struct {
 	defs        map[string]node // definitions that are referred to, by name
 	order       []string        // of their first use
 	repetitions int             // sum of all bounds on lengths and items
+	cut         bool            // something lies deeper
+}
+
+// tooDeep says whether a schema has more levels than a format may have.
+func tooDeep(tree node) bool {
+	l := loosener{root: tree, depth: maxFormatDepth, defs: map[string]node{}}
+	l.loosen(tree, maxFormatDepth)
+	return l.cut
 }
 
 // anything is any JSON value. An empty schema would not do: Ollama reads it as "an object".
@@ -60,6 +68,7 @@ func (l *loosener) definitions() node {
 // loosen returns the safe part of one schema.
 func (l *loosener) loosen(s node, depth int) node {
 	if depth == 0 || s.kind != '{' {
+		l.cut = l.cut || len(s.members) > 0
 		return anything()
 	}
 	if ref, ok := s.get("$ref"); ok {

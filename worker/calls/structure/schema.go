@@ -39,10 +39,14 @@ func (e *Error) Error() string {
 }
 
 // Compile makes a schema ready. Its error is an *Error. Patterns are RE2: look-around and back-references are refused,
-// because they have no bounded time. References stay inside the schema. Formats such as date are checked, too.
+// because they have no bounded time. References stay inside the schema. Formats such as date are checked, too. A schema that
+// no value satisfies is refused, as far as that is certain, and so is one nested too deep to ask a model for.
 func Compile(raw json.RawMessage) (*Schema, error) {
 	tree, err := parseNode(raw, true)
-	if err != nil {
+	switch {
+	case errors.Is(err, errDepth):
+		return nil, &Error{Problem: err.Error()}
+	case err != nil:
 		return nil, &Error{Problem: fmt.Sprintf("not a JSON value: %v", err)}
 	}
 	_, isBool := tree.scalar.(bool)
@@ -58,6 +62,12 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	full, err := c.Compile(schemaURL)
 	if err != nil {
 		return nil, explainSchema(err)
+	}
+	if err := impossible(full); err != nil {
+		return nil, err
+	}
+	if tooDeep(tree) {
+		return nil, &Error{Problem: fmt.Sprintf("nested deeper than %d levels, which no format can ask for", maxFormatDepth)}
 	}
 	return &Schema{tree: tree, full: full, format: formatFor(tree)}, nil
 }
