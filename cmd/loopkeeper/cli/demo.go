@@ -42,7 +42,7 @@ func (a *app) demo(ctx context.Context) error {
 	}
 	teller.leave = true
 	d := &demo{app: &teller, began: time.Now()}
-	files, err := demoFiles(".")
+	files, err := demoFiles(ctx, ".")
 	if err != nil {
 		return err
 	}
@@ -169,6 +169,7 @@ func (h *keptItems) put(i *coordinatorv1.Item) error {
 	return nil
 }
 
+func (h *keptItems) begin() error { return nil }
 func (h *keptItems) flush() error { return nil }
 func (h *keptItems) close() error { return nil }
 
@@ -229,9 +230,9 @@ const (
 )
 
 // demoFiles picks Markdown and Go files below dir, evenly over the tree.
-func demoFiles(dir string) ([]input, error) {
+func demoFiles(ctx context.Context, dir string) ([]input, error) {
 	var left leftOut
-	paths, err := folder(dir, &left)
+	paths, err := finder{ctx: ctx, left: &left}.folder(dir)
 	if err != nil {
 		return nil, err
 	}

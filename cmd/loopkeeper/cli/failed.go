@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 	"strings"
 
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
@@ -54,6 +56,7 @@ func (k *failedKeys) put(i *coordinatorv1.Item) error {
 	return nil
 }
 
+func (k *failedKeys) begin() error { return nil }
 func (k *failedKeys) flush() error { return nil }
 func (k *failedKeys) close() error { return nil }
 
@@ -103,6 +106,7 @@ type mapInput struct {
 	Evaluate    *struct{}         `json:"evaluate"`
 	Options     json.RawMessage   `json:"options"`
 	Items       []json.RawMessage `json:"items"`
+	Keys        []string          `json:"keys"`
 	MaxTokens   int               `json:"max_tokens"`
 	Temperature *float64          `json:"temperature"`
 }
@@ -130,4 +134,29 @@ func inputOf(ctx context.Context, c *client, id string) (*mapInput, error) {
 			return born.Input, nil
 		}
 	}
+}
+
+// keepsInputsOf refuses a destination that would overwrite an input of a run of the workflow map, as those names are read here.
+func keepsInputsOf(ctx context.Context, c *client, r *coordinatorv1.Run, to destination) error {
+	_, err := os.Stat(to.out)
+	if err != nil && to.dir == "" || !isMap(r) { // nothing is there to be overwritten
+		return nil
+	}
+	in, err := inputOf(ctx, c, r.GetId())
+	if err != nil || in == nil {
+		return err
+	}
+	files := slices.Clone(in.Keys)
+	for _, key := range in.Keys {
+		files = append(files, lineNumber.ReplaceAllString(key, "")) // of an item that is a line
+	}
+	slices.Sort(files)
+	files = slices.Compact(files)
+	for _, raw := range in.Context {
+		var shared ref
+		if json.Unmarshal(raw, &shared) == nil {
+			files = append(files, shared.Name)
+		}
+	}
+	return to.keepsInputs(files)
 }

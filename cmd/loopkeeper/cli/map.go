@@ -71,7 +71,7 @@ func (a *app) mapFiles(ctx context.Context, o mapOptions, args []string) error {
 	if err := firstError(o.run.check(), o.complete()); err != nil {
 		return err
 	}
-	items, left, err := o.items(args)
+	items, left, err := o.items(ctx, args)
 	o.left = left
 	if err != nil {
 		return err
@@ -80,14 +80,25 @@ func (a *app) mapFiles(ctx context.Context, o mapOptions, args []string) error {
 	if err != nil {
 		return err
 	}
+	var shared []input
+	if len(o.context) > 0 {
+		if shared, _, err = inputs(ctx, o.context, ""); err != nil {
+			return err
+		}
+	}
+	if err := o.to.keepsInputs(append(sources(append(shared, items...)), o.promptFile, o.schema, o.only)); err != nil {
+		return err
+	}
 	c, err := a.connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer c.close()
 	a.announce(o, items)
-	if err := a.addContext(ctx, c, base, o.context); err != nil {
-		return err
+	if len(shared) > 0 {
+		if base["context"], err = a.bodies(ctx, c, shared); err != nil {
+			return err
+		}
 	}
 	if o.first == 0 || o.first >= len(items) || o.run.dryRun {
 		return a.mapAll(ctx, c, o, base, items)
@@ -101,8 +112,8 @@ func (a *app) announce(o mapOptions, items []input) {
 		return
 	}
 	a.note("%s%s, model %s", ui.Plural(int64(len(items)), "item", "items"), o.left.text(), o.model)
-	if len(o.left.empty) > 0 {
-		a.note("%s %s left out: %s", a.style(a.stderr).Warn("warning:"), ui.Plural(int64(len(o.left.empty)), "empty file is", "empty files are"), some(o.left.empty))
+	if empty := o.left.files["empty"]; len(empty) > 0 {
+		a.note("%s %s left out: %s", a.style(a.stderr).Warn("warning:"), ui.Plural(int64(len(empty)), "empty file is", "empty files are"), some(empty))
 	}
 }
 
@@ -170,15 +181,13 @@ func (o *mapOptions) input() (map[string]any, error) {
 	return in, nil
 }
 
-// addContext uploads the files that every item is seen with.
-func (a *app) addContext(ctx context.Context, c *client, in map[string]any, paths []string) error {
-	if len(paths) == 0 {
-		return nil
+// sources are the files that inputs are from.
+func sources(items []input) []string {
+	var out []string
+	for _, i := range items {
+		if len(out) == 0 || out[len(out)-1] != i.source { // the lines of a file follow each other
+			out = append(out, i.source)
+		}
 	}
-	files, _, err := inputs(paths)
-	if err != nil {
-		return err
-	}
-	in["context"], err = a.bodies(ctx, c, files)
-	return err
+	return out
 }

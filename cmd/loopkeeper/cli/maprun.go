@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
 )
@@ -18,7 +17,7 @@ func (a *app) mapAll(ctx context.Context, c *client, o mapOptions, base map[stri
 		}
 	}
 	r, err := a.mapRun(ctx, c, o, base, items, out)
-	if err := firstError(err, out.close()); err != nil || r == nil {
+	if err := firstError(err, unwrittenOf(r, r.GetId(), out.close())); err != nil || r == nil {
 		return err
 	}
 	return a.conclude(conclusion{runs: []*coordinatorv1.Run{r}, extra: o.extra(out), wrote: out.written()})
@@ -31,7 +30,11 @@ func (a *app) mapFirst(ctx context.Context, c *client, o mapOptions, base map[st
 		return err
 	}
 	end, err := a.mapBoth(ctx, c, o, base, items, out)
-	if err := firstError(err, out.close()); err != nil || len(end.runs) == 0 {
+	if closed := out.close(); err == nil && len(end.runs) > 0 {
+		last := end.runs[len(end.runs)-1]
+		err = unwrittenOf(last, last.GetId(), closed)
+	}
+	if err != nil || len(end.runs) == 0 {
 		return err
 	}
 	end.extra, end.wrote = o.extra(out), out.written()
@@ -102,11 +105,14 @@ func (a *app) mapRun(ctx context.Context, c *client, o mapOptions, base map[stri
 	if err != nil || id == "" {
 		return nil, err
 	}
+	if err := out.begin(); err != nil {
+		return nil, unwrittenOf(nil, id, err)
+	}
 	r, err := a.follow(ctx, c, id, &collector{c: c, run: id, sink: out}, o.to)
-	if err != nil {
+	if err := unwrittenOf(r, id, firstError(err, out.flush())); err != nil {
 		return nil, err
 	}
-	return r, out.flush()
+	return r, nil
 }
 
 // extra is what the JSON object of the end holds beside the runs: the items, and the files that were left out.
@@ -115,7 +121,7 @@ func (o *mapOptions) extra(s sinks) map[string]any {
 	for k, v := range heldItems(s) {
 		out[k] = v
 	}
-	if files := append(slices.Clone(o.left.binary), o.left.empty...); len(files) > 0 {
+	if files := o.left.all(); len(files) > 0 {
 		out["left_out"] = files
 	}
 	return out

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -35,7 +34,7 @@ func (a *app) showOutputs(ctx context.Context, c *client, r *coordinatorv1.Run, 
 	end := conclusion{runs: []*coordinatorv1.Run{result.GetRun()}}
 	if out != "" {
 		if end.wrote, err = saveMain(out, outputs); err != nil {
-			return err
+			return unwrittenOf(result.GetRun(), r.GetId(), err)
 		}
 	}
 	if a.json() {
@@ -47,7 +46,7 @@ func (a *app) showOutputs(ctx context.Context, c *client, r *coordinatorv1.Run, 
 			continue
 		}
 		if err := a.printText(ui.Output(o.Name, o.Value, o.Sources, o.Inferred)); err != nil {
-			return err
+			return unwrittenOf(result.GetRun(), r.GetId(), err)
 		}
 	}
 	return a.conclude(end)
@@ -63,25 +62,9 @@ func saveMain(path string, outputs []output) (wrote []string, err error) {
 	return []string{path + " is not written: the run has no output " + mainOutput}, nil
 }
 
-// mayWrite says early that a file cannot be written, before hours of work end in that. What is in it stays.
-func mayWrite(path string) error {
-	_, before := os.Stat(path)
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644)
-	if err == nil {
-		err = f.Close()
-		if errors.Is(before, fs.ErrNotExist) {
-			err = errors.Join(err, os.Remove(path))
-		}
-	}
-	if err != nil {
-		return apierr.Wrap(err, apierr.InvalidArgument, "open the results file").WithNext("--out FILE in a folder that you may write")
-	}
-	return nil
-}
-
 func saveText(path, text string) error {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		return apierr.Wrap(err, apierr.InvalidArgument, "write the result").WithNext("--out FILE in a folder that you may write")
+		return unwritten{apierr.Wrap(err, apierr.InvalidArgument, "write the result").WithNext("--out FILE in a folder that you may write")}
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -97,7 +96,7 @@ func (p *paramReader) fromFile(ctx context.Context, path string, s paramSchema) 
 	case s.Type != nil && !s.file() && !s.files():
 		return readJSON(path)
 	}
-	found, _, err := inputs([]string{path})
+	found, _, err := inputs(ctx, []string{path}, "")
 	if err != nil {
 		return nil, err
 	}
@@ -168,9 +167,9 @@ func (p *paramReader) resolveList(ctx context.Context, list []any, element param
 
 // readJSON reads a JSON file; its faults name line and column.
 func readJSON(path string) (json.RawMessage, error) {
-	data, err := os.ReadFile(path)
+	data, err := readFile(path)
 	if err != nil {
-		return nil, apierr.Wrap(err, apierr.NotFound, "read the file").WithNext("check the path " + path)
+		return nil, err
 	}
 	return parseJSON(path, data)
 }

@@ -68,7 +68,10 @@ func (a *app) plan(ctx context.Context, o planOptions, goal string) error {
 	var files []input
 	if len(o.files) > 0 {
 		var err error
-		if files, _, err = inputs(o.files); err != nil {
+		if files, _, err = inputs(ctx, o.files, ""); err != nil {
+			return err
+		}
+		if err := (destination{out: o.out}).keepsInputs(sources(files)); err != nil {
 			return err
 		}
 	}

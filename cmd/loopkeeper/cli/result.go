@@ -47,6 +47,11 @@ func (a *app) result(ctx context.Context, c *client, id string, o resultOptions)
 		return err
 	}
 	run := r.GetRun()
+	for _, out := range []string{o.to.out, o.failed} {
+		if err := keepsInputsOf(ctx, c, run, destination{out: out, dir: o.to.dir}); err != nil {
+			return err
+		}
+	}
 	switch {
 	case o.print != "":
 		return a.printOutput(ctx, c, run, o)
@@ -59,6 +64,9 @@ func (a *app) result(ctx context.Context, c *client, id string, o resultOptions)
 		return err
 	}
 	results, err := a.sinkFor(o.to)
+	if err == nil {
+		err = unwrittenOf(run, run.GetId(), results.begin())
+	}
 	if err != nil {
 		return err
 	}
@@ -68,7 +76,7 @@ func (a *app) result(ctx context.Context, c *client, id string, o resultOptions)
 	} else {
 		err = items.advance(ctx, run)
 	}
-	if err := firstError(err, results.flush(), results.close()); err != nil {
+	if err := unwrittenOf(run, run.GetId(), firstError(err, results.flush(), results.close())); err != nil {
 		return err
 	}
 	return a.conclude(conclusion{runs: []*coordinatorv1.Run{run}, extra: heldItems(results), wrote: results.written()})
@@ -116,7 +124,7 @@ func (a *app) printOutput(ctx context.Context, c *client, r *coordinatorv1.Run, 
 	default:
 		err = a.printText(outputs[i].text())
 	}
-	if err != nil {
+	if err := unwrittenOf(end.runs[0], r.GetId(), err); err != nil {
 		return err
 	}
 	if a.json() {

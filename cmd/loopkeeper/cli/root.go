@@ -144,6 +144,9 @@ func (a *app) configure(cmd *cobra.Command) error {
 	if err := a.checkOutput(); err != nil {
 		return err
 	}
+	if err := checkText(cmd); err != nil {
+		return err
+	}
 	a.command = cmd.Name()
 	s := configs.FromSystem()
 	s.File = a.flags.config
@@ -206,6 +209,8 @@ func (a *app) printList(name string, list []any) error {
 
 // printText prints text to stdout.
 func (a *app) printText(text string) error {
-	_, err := io.WriteString(a.stdout, text)
-	return err
+	if _, err := io.WriteString(a.stdout, text); err != nil {
+		return unwritten{err}
+	}
+	return nil
 }

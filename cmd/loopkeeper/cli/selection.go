@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,7 +10,7 @@ import (
 )
 
 // items are the inputs of a batch as the flags select them.
-func (o *mapOptions) items(args []string) ([]input, leftOut, error) {
+func (o *mapOptions) items(ctx context.Context, args []string) ([]input, leftOut, error) {
 	var wanted []string
 	if o.only != "" {
 		text, err := readText(o.only)
@@ -24,7 +25,7 @@ func (o *mapOptions) items(args []string) ([]input, leftOut, error) {
 			args = o.filesOf(wanted)
 		}
 	}
-	items, left, err := inputs(args)
+	items, left, err := inputs(ctx, args, o.to.dir)
 	if err == nil && o.each == "line" {
 		items, err = lines(items)
 	}

@@ -15,6 +15,7 @@ import (
 
 // sink takes the items of a batch in input order.
 type sink interface {
+	begin() error // makes its file anew, once there is a run; before that what is in it stays
 	put(*coordinatorv1.Item) error
 	flush() error // shows what was kept back while the progress moved
 	close() error
@@ -24,15 +25,14 @@ type sink interface {
 func (a *app) sinkFor(to destination) (sinks, error) {
 	var all sinks
 	if to.out != "" {
-		f, err := os.OpenFile(to.out, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
-		if err != nil {
-			return nil, apierr.Wrap(err, apierr.InvalidArgument, "open the results file").WithNext("--out FILE in a folder that you may write")
+		if err := mayWrite(to.out); err != nil {
+			return nil, err
 		}
-		all = append(all, &lineSink{w: f, file: f})
+		all = append(all, &lineSink{path: to.out})
 	}
 	if to.dir != "" {
 		if err := os.MkdirAll(to.dir, 0o755); err != nil {
-			return nil, errors.Join(apierr.Wrap(err, apierr.InvalidArgument, "make the results folder"), all.close())
+			return nil, apierr.Wrap(err, apierr.InvalidArgument, "make the results folder").WithNext("--out-dir FOLDER in a folder that you may write")
 		}
 		all = append(all, &dirSink{dir: to.dir, taken: map[string]bool{}})
 	}
@@ -56,8 +56,25 @@ type sinks []sink
 func (s sinks) put(i *coordinatorv1.Item) error {
 	for _, one := range s {
 		if err := one.put(i); err != nil {
-			return err
+			return unwritten{err}
 		}
+	}
+	return nil
+}
+
+func (s sinks) begin() error {
+	for _, one := range s {
+		if err := one.begin(); err != nil {
+			return unwritten{err}
+		}
+	}
+	return nil
+}
+
+// together is one error of several: that results could not be written.
+func (s sinks) together(errs []error) error {
+	if err := errors.Join(errs...); err != nil {
+		return unwritten{err}
 	}
 	return nil
 }
@@ -67,7 +84,7 @@ func (s sinks) flush() error {
 	for _, one := range s {
 		errs = append(errs, one.flush())
 	}
-	return errors.Join(errs...)
+	return s.together(errs)
 }
 
 func (s sinks) close() error {
@@ -75,7 +92,7 @@ func (s sinks) close() error {
 	for _, one := range s {
 		errs = append(errs, one.close())
 	}
-	return errors.Join(errs...)
+	return s.together(errs)
 }
 
 // held returns the items that were kept for one JSON object.
@@ -94,8 +111,8 @@ func (s sinks) written() []string {
 	for _, one := range s {
 		switch w := one.(type) {
 		case *lineSink:
-			if w.file != nil {
-				out = append(out, fmt.Sprintf("%s: %s", w.file.Name(), ui.Plural(w.count, "item", "items")))
+			if w.path != "" {
+				out = append(out, fmt.Sprintf("%s: %s", w.path, ui.Plural(w.count, "item", "items")))
 			}
 		case *dirSink:
 			out = append(out, fmt.Sprintf("%s: %s", filepath.Clean(w.dir)+string(filepath.Separator), ui.Plural(int64(len(w.taken)), "file", "files")))
@@ -106,10 +123,23 @@ func (s sinks) written() []string {
 
 // lineSink writes a JSON object per line at once, so that what is final is there even when we are killed.
 type lineSink struct {
-	w     io.Writer
-	file  *os.File // synced and closed at the end; nil for stdout
+	w     io.Writer // nil until begin where there is a path
+	path  string    // of the file; "" for stdout
+	file  *os.File  // the open file, synced and closed at the end
 	kind  string
 	count int64
+}
+
+func (s *lineSink) begin() error {
+	if s.path == "" || s.file != nil {
+		return nil
+	}
+	f, err := os.OpenFile(s.path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("open the results file: %w", err)
+	}
+	s.file, s.w = f, f
+	return nil
 }
 
 func (s *lineSink) put(i *coordinatorv1.Item) error {
@@ -128,7 +158,11 @@ func (s *lineSink) close() error {
 	if s.file == nil {
 		return nil
 	}
-	if err := errors.Join(s.file.Sync(), s.file.Close()); err != nil {
+	info, err := s.file.Stat()
+	if err == nil && info.Mode().IsRegular() { // a device or a pipe cannot be synced
+		err = s.file.Sync()
+	}
+	if err := errors.Join(err, s.file.Close()); err != nil {
 		return fmt.Errorf("write the results: %w", err)
 	}
 	return nil
@@ -142,6 +176,7 @@ func (s *heldSink) put(i *coordinatorv1.Item) error {
 	return nil
 }
 
+func (s *heldSink) begin() error { return nil }
 func (s *heldSink) flush() error { return nil }
 func (s *heldSink) close() error { return nil }
 
@@ -163,6 +198,7 @@ func (s *blockSink) flush() error {
 	return err
 }
 
+func (s *blockSink) begin() error { return nil }
 func (s *blockSink) close() error { return nil }
 
 // dirSink writes a file per item that succeeded, named after the item.
@@ -175,9 +211,9 @@ func (s *dirSink) put(i *coordinatorv1.Item) error {
 	if i.GetState() != "succeeded" {
 		return nil
 	}
-	name, body := resultName(i.GetKey())+".txt", strings.TrimRight(i.GetText(), "\n")+"\n"
+	name, body := resultName(i.GetKey(), ".txt"), strings.TrimRight(i.GetText(), "\n")+"\n"
 	if len(i.GetValueJson()) > 0 {
-		name, body = resultName(i.GetKey())+".json", ui.Indent(i.GetValueJson())+"\n"
+		name, body = resultName(i.GetKey(), ".json"), ui.Indent(i.GetValueJson())+"\n"
 	}
 	if s.taken[name] {
 		name = fmt.Sprintf("%d-%s", i.GetIndex(), filepath.Base(name))
@@ -194,15 +230,20 @@ func (s *dirSink) put(i *coordinatorv1.Item) error {
 	return nil
 }
 
+func (s *dirSink) begin() error { return nil }
 func (s *dirSink) flush() error { return nil }
 func (s *dirSink) close() error { return nil }
 
-// resultName makes a path below the results folder of an item's key, wherever that points.
-func resultName(key string) string {
+// resultName makes a path below the results folder of an item's key, wherever that points: a.md becomes a.md.txt, and a.txt
+// becomes a.txt.out.
+func resultName(key, ext string) string {
 	name := filepath.ToSlash(filepath.Clean("/" + filepath.ToSlash(key)))
 	name = strings.NewReplacer(":", "_", "\x00", "_").Replace(strings.TrimPrefix(name, "/"))
-	if name == "" {
-		return "item"
+	switch {
+	case name == "":
+		name = "item"
+	case strings.HasSuffix(name, ext):
+		ext = ".out"
 	}
-	return filepath.FromSlash(name)
+	return filepath.FromSlash(name + ext)
 }

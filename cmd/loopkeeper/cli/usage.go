@@ -2,8 +2,10 @@ package cli
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // nearEnough is how many letters a mistyped command may be away from one that exists.
@@ -57,3 +59,30 @@ type usageError struct {
 }
 
 func (e usageError) Unwrap() error { return e.error }
+
+// checkText refuses arguments and values of flags that are not UTF-8, which no coordinator takes. Names of files that only this
+// machine opens may be any bytes.
+func checkText(cmd *cobra.Command) error {
+	var err error
+	check := func(what, text string) {
+		if err == nil && !utf8.ValidString(text) {
+			err = usageError{usagef("%s %q is not UTF-8 text", what, text), []string{"convert it to UTF-8; a file must be renamed"}}
+		}
+	}
+	for _, arg := range cmd.Flags().Args() {
+		check("the argument", arg)
+	}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if kind, _ := pflag.UnquoteUsage(f); kind == "FILE" || kind == "FOLDER" {
+			return
+		}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			for _, text := range list.GetSlice() {
+				check("--"+f.Name, text)
+			}
+			return
+		}
+		check("--"+f.Name, f.Value.String())
+	})
+	return err
+}

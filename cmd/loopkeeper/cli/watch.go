@@ -40,15 +40,21 @@ func (a *app) watch(ctx context.Context, c *client, id string, to destination) e
 	if err := needBatch(r.GetRun()); err != nil {
 		return err
 	}
+	if err := keepsInputsOf(ctx, c, r.GetRun(), to); err != nil {
+		return err
+	}
 	results, err := a.sinkFor(to)
 	if err != nil {
 		return err
+	}
+	if err := results.begin(); err != nil {
+		return unwrittenOf(r.GetRun(), id, err)
 	}
 	last, err := a.follow(ctx, c, id, &collector{c: c, run: id, sink: results}, to)
 	if err == nil {
 		err = results.flush()
 	}
-	if err := firstError(err, results.close()); err != nil {
+	if err := unwrittenOf(last, id, firstError(err, results.close())); err != nil {
 		return err
 	}
 	return a.conclude(conclusion{runs: []*coordinatorv1.Run{last}, extra: heldItems(results), wrote: results.written()})
