@@ -5,6 +5,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -118,6 +120,9 @@ func crashes(t *testing.T, step int, lies bool) (points, lost int) {
 	}
 	for at := 1; at <= whole.ops; at += step {
 		points++
+		if err := os.RemoveAll(filepath.Join(dir, artifactDir)); err != nil { // of the disk before
+			t.Fatal(err)
+		}
 		d := newDisk(uint64(at))
 		d.crashAt, d.lies = at, lies
 		acked := workload(t, dir, onDisk(t, d))

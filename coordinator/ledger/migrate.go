@@ -38,6 +38,9 @@ func (s *SQLite) migrate(ctx context.Context, from fs.FS) error {
 		return apierr.New(apierr.LedgerTooNew, "the ledger %s has schema %d, this loopkeeper knows up to %d", s.path(), have, len(scripts)).
 			WithNext("install the loopkeeper that wrote it, or a newer one", "choose another folder to start an empty ledger")
 	}
+	if _, err := os.Stat(filepath.Join(s.dir, artifactDir)); have == 0 && !s.made && err == nil {
+		return s.emptied() // and not one whose first start was cut short: that folder is made last
+	}
 	// Only now, because it is written into the file.
 	if _, err := s.writer.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
 		return s.explain(err, "switch the ledger to write-ahead logging")
@@ -109,13 +112,17 @@ func (s *SQLite) checkFile() error {
 	defer f.Close() //nolint:errcheck // only read
 	head := make([]byte, 100)
 	n, err := io.ReadFull(f, head)
+	log, noLog := os.Stat(s.path() + "-wal")
 	if n == 0 && err == io.EOF {
+		if noLog == nil && log.Size() > 0 { // SQLite would throw the log away
+			return s.emptied()
+		}
 		return nil // new
 	}
 	if err != nil || string(head[:16]) != "SQLite format 3\x00" {
 		return corrupt(s.dir, nil, "%s is not a ledger", s.path())
 	}
-	if log, err := os.Stat(s.path() + "-wal"); err == nil && log.Size() > 0 {
+	if noLog == nil && log.Size() > 0 {
 		return nil // after a crash the file may lag behind its log
 	}
 	st, err := f.Stat()
@@ -130,6 +137,10 @@ func (s *SQLite) checkFile() error {
 		return corrupt(s.dir, nil, "the ledger %s was cut short: it has %d bytes of %d", s.path(), st.Size(), want)
 	}
 	return nil
+}
+
+func (s *SQLite) emptied() error {
+	return corrupt(s.dir, nil, "the ledger %s was emptied: there was a ledger in its folder, and nothing is in the file", s.path())
 }
 
 // copyBeforeMigration leaves the old file beside the new one, so that going back to the older loopkeeper is a rename.

@@ -32,6 +32,7 @@ type SQLite struct {
 	writer  *sql.DB       // one connection
 	readers *sql.DB       // a few, read-only
 	stmts   statements
+	made    bool // the file of the database was not there and was made by this open
 	closed  bool
 	broken  error // set once the disk has failed us: nothing more is acknowledged
 }
@@ -88,11 +89,11 @@ func open(ctx context.Context, o Options, eng engine) (*SQLite, error) {
 // prepareFolder makes what must exist before the database is opened. SQLite itself does not sync the folder of a new
 // database, and makes files that others may read.
 func (s *SQLite) prepareFolder() error {
-	if err := os.MkdirAll(filepath.Join(s.dir, artifactDir), 0o700); err != nil {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return s.explain(err, "make the ledger's folder")
 	}
 	f, err := os.OpenFile(s.path(), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
-	if err == nil {
+	if s.made = err == nil; s.made {
 		err = f.Close()
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
@@ -103,10 +104,6 @@ func (s *SQLite) prepareFolder() error {
 }
 
 func (s *SQLite) openDatabase(ctx context.Context, eng engine) (err error) {
-	// A half-written body of a coordinator that was killed has no name and no use.
-	if err := errors.Join(os.RemoveAll(s.incoming()), os.Mkdir(s.incoming(), 0o700)); err != nil {
-		return s.explain(err, "clear half-written artifacts")
-	}
 	if err := s.checkFile(); err != nil {
 		return s.explain(err, "look at the ledger's file")
 	}
@@ -117,6 +114,9 @@ func (s *SQLite) openDatabase(ctx context.Context, eng engine) (err error) {
 	if err := s.migrate(ctx, eng.migrations); err != nil {
 		return err
 	}
+	if err := s.prepareArtifacts(); err != nil {
+		return s.explain(err, "prepare the folder for artifacts")
+	}
 	s.readers = s.writer
 	if !eng.oneConn {
 		if s.readers, err = sql.Open(eng.driver, eng.dsn(s.path(), "mode=ro")); err != nil {
@@ -126,6 +126,12 @@ func (s *SQLite) openDatabase(ctx context.Context, eng engine) (err error) {
 		s.readers.SetMaxIdleConns(readerConns)
 	}
 	return s.explain(s.stmts.prepare(ctx, s.writer, s.readers), "read the ledger's tables")
+}
+
+// prepareArtifacts makes the folder for artifacts once the database has its tables, so that the folder says that there was a
+// ledger. A half-written body of a coordinator that was killed has no name and no use.
+func (s *SQLite) prepareArtifacts() error {
+	return errors.Join(os.RemoveAll(s.incoming()), os.MkdirAll(s.incoming(), 0o700), syncDir(s.dir))
 }
 
 // dsn is path as an SQLite URI, whatever characters are in it.

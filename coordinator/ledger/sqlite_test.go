@@ -82,7 +82,12 @@ func refused(t *testing.T, dir string, want apierr.Code) {
 
 func TestForeignAndDamagedFilesAreRefused(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, path string, db []byte) []byte{
-		"a text":        func(*testing.T, string, []byte) []byte { return []byte("meeting notes\n") },
+		"a text":  func(*testing.T, string, []byte) []byte { return []byte("meeting notes\n") },
+		"emptied": func(*testing.T, string, []byte) []byte { return nil },
+		"emptied beside its log": func(t *testing.T, path string, _ []byte) []byte {
+			must(t, os.WriteFile(path+"-wal", make([]byte, 4128), 0o600))
+			return nil
+		},
 		"zeros":         func(_ *testing.T, _ string, db []byte) []byte { return make([]byte, len(db)) },
 		"cut short":     func(_ *testing.T, _ string, db []byte) []byte { return db[:len(db)-4096] },
 		"cut to a page": func(_ *testing.T, _ string, db []byte) []byte { return db[:4096] },
