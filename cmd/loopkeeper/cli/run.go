@@ -95,6 +95,9 @@ func (a *app) runJob(ctx context.Context, c *client, j job, f runFlags) error {
 // workflow finds what name means: a file, else a built-in workflow.
 func workflow(name string) (job, error) {
 	if info, err := os.Stat(name); err == nil && !info.IsDir() {
+		if _, err := readText(name); err != nil { // the bundler would read what never ends
+			return job{}, err
+		}
 		return bundled(name)
 	}
 	if !strings.ContainsAny(name, "./\\") {

@@ -33,6 +33,12 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"loopkeeper": func() { os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"fakeollama": fakeollama,
+		"latin1": func() { // loopkeeper, with arguments as a machine without UTF-8 writes them: E stands for an e with an accent
+			for i, arg := range os.Args {
+				os.Args[i] = strings.ReplaceAll(arg, "cafE", "caf\xe9")
+			}
+			os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+		},
 	})
 }
 
@@ -52,6 +58,7 @@ func TestStories(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"ollama": startOllama, "start": startDaemon, "halt": stopDaemon, "exits": exits, "occupy": occupy, "newer": newer, "interrupt": interrupt, "word": word,
+			"large": large, "misnamed": misnamed,
 		},
 	})
 }
@@ -203,6 +210,23 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 // word is `word NAME`: it puts what was printed last, such as the id of a run, into the variable NAME.
 func word(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
+}
+
+// large is `large FILE`: it makes a file of a byte more than a document may have.
+func large(ts *testscript.TestScript, neg bool, args []string) {
+	ts.Check(os.Truncate(create(ts, args[0]), 16<<20+1))
+}
+
+// misnamed is `misnamed FOLDER`: it puts a file there whose name is Latin-1.
+func misnamed(ts *testscript.TestScript, neg bool, args []string) {
+	ts.Check(os.WriteFile(create(ts, args[0]+"/caf\xe9.md"), []byte("Coffee."), 0o600))
+}
+
+func create(ts *testscript.TestScript, name string) string {
+	f, err := os.Create(ts.MkAbs(name))
+	ts.Check(err)
+	ts.Check(f.Close())
+	return f.Name()
 }
 
 // fakeollama is the part of cmd/fakeollama that the demo uses; that command has tests of its own.
