@@ -256,9 +256,10 @@ func TestSilenceIsAStall(t *testing.T) {
 		kind   Kind
 		after  time.Duration
 	}{
-		"no first token":                    {hang, Limits{}, Stalled, defaultFirstToken},
+		"no first token":                    {hang, Limits{}, Stalled, 0},
 		"no first token, a limit of ours":   {hang, Limits{FirstToken: time.Minute}, Stalled, time.Minute},
-		"no next token":                     {ollamatest.Config{DecodeRate: 0.01}, Limits{NextToken: time.Minute, FirstToken: time.Hour}, Stalled, 100*time.Second + time.Minute},
+		"no next token":                     {ollamatest.Config{DecodeRate: 0.01}, Limits{FirstToken: time.Hour}, Stalled, 100*time.Second + time.Minute},
+		"no next token, a limit of ours":    {ollamatest.Config{DecodeRate: 0.01}, Limits{NextToken: 30 * time.Second, FirstToken: time.Hour}, Stalled, 130 * time.Second},
 		"slow is not silent":                {ollamatest.Config{DecodeRate: 0.1}, Limits{}, OK, 0},
 		"no limit, but the call's deadline": {hang, Limits{FirstToken: -1}, Deadline, 24 * time.Hour},
 	} {
@@ -273,6 +274,9 @@ func TestSilenceIsAStall(t *testing.T) {
 				out := Generate(ctx, client, r)
 				if out.Kind != c.kind {
 					t.Fatalf("%s %q after %s, want %s", out.Kind, out.Message, time.Since(start), c.kind)
+				}
+				if c.kind == Stalled && !strings.Contains(out.Message, "token came within") {
+					t.Errorf("it does not say what was waited for: %s", out.Message)
 				}
 				if took := time.Since(start); c.after != 0 && took != c.after {
 					t.Errorf("after %s, want %s", took, c.after)

@@ -46,6 +46,7 @@ func Evaluate(ctx context.Context, o Ollama, r EvaluateRequest) Evaluation {
 			return e
 		}
 		e.Answers = append(e.Answers, answer)
+		r.Pace.Loaded = true
 	}
 	conclude(&e, texts.marked)
 	return e

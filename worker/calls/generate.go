@@ -118,6 +118,20 @@ var messages = map[Kind]string{
 	SchemaViolation:        "the schema refuses the value",
 }
 
+// embedGuarded ends a call that takes far longer than all its texts explain.
+func embedGuarded(ctx context.Context, o Ollama, r EmbedRequest, m ollama.Model) (e ollama.Embedding, err error) {
+	size := 0
+	for _, t := range r.Texts {
+		size += len(t)
+	}
+	s := silence{what: "answer", first: limit(r.Limits.FirstToken, patience*r.Pace.expected(m.Size, size)), awaited: r.Pace.awaited(m.Size, size)}
+	_, err = guarded(ctx, turnRequest{}, s, func(ctx context.Context, _ func(ollama.Chunk)) (ollama.Reply, error) {
+		e, err = o.Embed(ctx, r.Model, r.Texts, r.NumCtx)
+		return ollama.Reply{}, err
+	})
+	return e, err
+}
+
 // Embed computes one vector per text. A text longer than the context is InputTooLong, never cut.
 func Embed(ctx context.Context, o Ollama, r EmbedRequest) EmbedResult {
 	out := EmbedResult{Report: Report{Model: r.Model, Endpoint: "/api/embed", Sampling: ollama.Sampling{NumCtx: r.NumCtx}}}
@@ -130,7 +144,7 @@ func Embed(ctx context.Context, o Ollama, r EmbedRequest) EmbedResult {
 		out.Report.Digest = m.Digest
 		var e ollama.Embedding
 		var err error
-		e, err = o.Embed(ctx, r.Model, r.Texts, r.NumCtx)
+		e, err = embedGuarded(ctx, o, r, m)
 		failed = failureOf(ctx, err)
 		out.Vectors, out.Report.Counts = e.Vectors, e.Counts
 	}

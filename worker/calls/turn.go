@@ -11,15 +11,8 @@ import (
 	"github.com/loopkeeper/loopkeeper/worker/ollama"
 )
 
-// Defaults where a request says nothing.
-const (
-	defaultNumPredict = 4096 // tokens; also ends an answer that loops
-	defaultFirstToken = 15 * time.Minute
-	defaultNextToken  = 3 * time.Minute
-)
-
-// errStalled ends a silent call.
-var errStalled = errors.New("stalled")
+// defaultNumPredict is how many tokens an answer may have where a request says nothing; it also ends one that loops.
+const defaultNumPredict = 4096
 
 // turnRequest is one exchange, ready to be sent.
 type turnRequest struct {
@@ -59,12 +52,16 @@ func send(ctx context.Context, o Ollama, r turnRequest) (Turn, *failure) {
 		run = structured(o, model, &req, &t.Report)
 	}
 	t.Report.Sampling, t.Report.Think = req.Sampling, req.Think
-	reply, err := guarded(ctx, r, func(ctx context.Context, onChunk func(ollama.Chunk)) (ollama.Reply, error) {
+	reply, err := guarded(ctx, r, r.silence(model), func(ctx context.Context, onChunk func(ollama.Chunk)) (ollama.Reply, error) {
 		return run(ctx, req, onChunk)
 	})
 	t.Raw, t.Thinking = reply.Text, reply.Thinking
 	t.Report.DoneReason, t.Report.Counts = reply.DoneReason, reply.Counts
-	return t, failureOf(ctx, err)
+	failed = failureOf(ctx, err)
+	if failed != nil && failed.kind == ServerError && !r.common.Pace.Loaded && t.Raw == "" && t.Thinking == "" && ollama.LackedResources(err) {
+		failed.kind = OutOfMemory
+	}
+	return t, failed
 }
 
 // structured picks the way on which Ollama 0.17.4 really applies a format: /api/generate with thinking off passed for
@@ -83,8 +80,13 @@ func structured(o Ollama, m ollama.Model, req *ollama.Request, report *Report) f
 	return o.Generate
 }
 
+// listWait bounds the question which models there are; nothing of it has to be loaded.
+const listWait = time.Minute
+
 func resolve(ctx context.Context, o Ollama, name, digest string) (ollama.Model, *failure) {
-	m, err := o.Resolve(ctx, name)
+	ask, cancel := context.WithTimeoutCause(ctx, listWait, &stall{fmt.Sprintf("no list of models came within %s", listWait)})
+	defer cancel()
+	m, err := o.Resolve(ask, name)
 	if err != nil {
 		return m, failureOf(ctx, err)
 	}
@@ -94,47 +96,13 @@ func resolve(ctx context.Context, o Ollama, name, digest string) (ollama.Model, 
 	return m, nil
 }
 
-// guarded ends a call that goes silent, and passes the pieces on.
-func guarded(ctx context.Context, r turnRequest, run func(context.Context, func(ollama.Chunk)) (ollama.Reply, error)) (ollama.Reply, error) {
-	first := limit(r.common.Limits.FirstToken, defaultFirstToken)
-	next := limit(r.common.Limits.NextToken, defaultNextToken)
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	silence := time.AfterFunc(first, func() { cancel(errStalled) })
-	defer silence.Stop()
-	reply, err := run(ctx, func(c ollama.Chunk) {
-		silence.Reset(next)
-		if r.common.Progress != nil {
-			r.common.Progress(c.Tokens)
-		}
-		if r.onText != nil && c.Text != "" {
-			r.onText(c.Text)
-		}
-	})
-	if err != nil && errors.Is(context.Cause(ctx), errStalled) {
-		return reply, errStalled
-	}
-	return reply, err
-}
-
-func limit(given, otherwise time.Duration) time.Duration {
-	switch {
-	case given == 0:
-		return otherwise
-	case given < 0:
-		return time.Duration(1<<63 - 1)
-	default:
-		return given
-	}
-}
-
 // failureOf names what went wrong. An ended context wins: whatever else is reported then is its consequence.
 func failureOf(ctx context.Context, err error) *failure {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, errStalled):
-		return &failure{Stalled, "no token came for longer than allowed"}
+		return &failure{Stalled, err.Error()}
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return &failure{Deadline, "the deadline of the call passed"}
 	case ctx.Err() != nil:

@@ -30,8 +30,8 @@ type Options struct {
 // Limits say when a silent call counts as stalled. Zero takes the default, negative switches the limit off. The
 // deadline of a call is its context's.
 type Limits struct {
-	FirstToken time.Duration // from sending to the first token: loading and reading the prompt included; default 15 min
-	NextToken  time.Duration // between tokens; default 3 min
+	FirstToken time.Duration // from sending to the first token; default: 4 times what Pace lets expect, at most 15 min
+	NextToken  time.Duration // between tokens; default 1 min
 }
 
 // Common is what every generating call carries. Texts are sent most shared first, so that the prefix stays cached.
@@ -43,6 +43,7 @@ type Common struct {
 	Context []string // texts shared by many calls, sent before the prompt, byte for byte the same each time
 	Options Options
 	Limits  Limits
+	Pace    Pace
 
 	// Progress, when set, is told the pieces received so far, about one per token. It is called from the calling goroutine.
 	Progress func(tokens int)
@@ -83,7 +84,9 @@ type EmbedRequest struct {
 	Model  string
 	Digest string
 	Texts  []string
-	NumCtx int // tokens; 0 leaves it to the server
+	NumCtx int    // tokens; 0 leaves it to the server
+	Limits Limits // FirstToken bounds the whole call; by default there is no upper bound on what many texts may take
+	Pace   Pace
 }
 
 // Outcome is how a generating call ended. A failure carries all that came back as well.

@@ -109,6 +109,12 @@ func loading(err error) error {
 	return err
 }
 
+// LackedResources says whether the server named a lack of resources as possible, see Error.Resources.
+func LackedResources(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Resources
+}
+
 // namesResources is about Ollama's text for a runner that died: "model runner has unexpectedly stopped, this may be due
 // to resource limitations or an internal error".
 func namesResources(message string) bool {

@@ -148,7 +148,7 @@ func (s *Server) embed(r *workerv1.EmbedRequest) (*attempt, error) {
 	}
 	return s.start(r, r.GetCall(), r.GetModel(), func(ctx context.Context, _ func(*workerv1.Progress)) proto.Message {
 		m := r.GetModel()
-		e := calls.Embed(ctx, s.o.Ollama, calls.EmbedRequest{Model: m.GetName(), Digest: m.GetDigest(), Texts: texts, NumCtx: int(m.GetContext())})
+		e := calls.Embed(ctx, s.o.Ollama, calls.EmbedRequest{Model: m.GetName(), Digest: m.GetDigest(), Texts: texts, NumCtx: int(m.GetContext()), Pace: s.pace(m)})
 		o := s.outcome(calls.Outcome{Kind: e.Kind, Message: e.Message, Turns: []calls.Turn{{Report: e.Report}}})
 		if e.Kind == calls.OK {
 			setValue(o, map[string]any{"vectors": e.Vectors})

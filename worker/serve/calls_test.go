@@ -229,7 +229,7 @@ func TestFailuresComeWithAdviceAndNext(t *testing.T) {
 		{"stream_broken", workerv1.Advice_ADVICE_CHANGED, "", ollamatest.StreamBroken, nil},
 		{"server_error", workerv1.Advice_ADVICE_OTHER_NODE, "", ollamatest.HTTP500, nil},
 		{"busy", workerv1.Advice_ADVICE_OTHER_NODE, "", ollamatest.HTTP503, nil},
-		{"server_error", workerv1.Advice_ADVICE_OTHER_NODE, "", ollamatest.OutOfMemory, nil}, // as Ollama words a runner that died
+		{"out_of_memory", workerv1.Advice_ADVICE_OTHER_NODE, "explain qwen3:8b", ollamatest.OutOfMemory, nil}, // the runner died while it loaded
 		{"out_of_memory", workerv1.Advice_ADVICE_OTHER_NODE, "explain qwen3:8b", "", func(g *workerv1.GenerateRequest) { g.Model.Context = 40960 }},
 		{"text_instead_of_structure", workerv1.Advice_ADVICE_CHANGED, "schema", ollamatest.TextForValue, func(g *workerv1.GenerateRequest) { g.SchemaJson = schema }},
 		{"schema_violation", workerv1.Advice_ADVICE_CHANGED, "schema", ollamatest.SchemaViolation, func(g *workerv1.GenerateRequest) { g.SchemaJson = schema }},

@@ -11,6 +11,7 @@ import (
 
 // outcome maps how a call ended; of several turns the report adds up, and prompt and raw reply are joined in order.
 func (s *Server) outcome(o calls.Outcome) *workerv1.Outcome {
+	s.paces.learn(o, s.fileBytes(o.Report().Model))
 	out := &workerv1.Outcome{Text: o.Text, ValueJson: o.Value, Report: s.report(o)}
 	if o.Value != nil {
 		out.Text = ""

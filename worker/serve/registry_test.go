@@ -99,7 +99,7 @@ func TestDroppedConnectionDoesNotCancel(t *testing.T) {
 
 func TestOrphanIsCancelledAndDoneAnewForWhoComesLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, ollamatest.Config{DecodeRate: 0.01}) // an hour and more for an answer
+		r := newRig(t, ollamatest.Config{DecodeRate: 0.02}) // half an hour and more for an answer; a token in less than a minute
 		ctx, cancel := context.WithCancel(t.Context())
 		if _, err := r.client.Generate(ctx, request("k")); err != nil {
 			t.Fatal(err)

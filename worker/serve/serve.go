@@ -36,6 +36,7 @@ type Server struct {
 	monitor *monitor
 	calls   *registry
 	bodies  *bodyCache
+	paces   paces
 	moving  chan struct{} // holds one while a model is moved; capacity one
 }
 

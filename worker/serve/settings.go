@@ -56,7 +56,8 @@ func (s *Server) common(c *workerv1.Call, m *workerv1.ModelSpec, p *workerv1.Sam
 	if o.Think, err = think(p.GetThink()); err != nil {
 		return calls.Common{}, err
 	}
-	return calls.Common{Model: m.GetName(), Digest: m.GetDigest(), Attempt: int(c.GetAttempt()), System: system, Context: shared, Options: o}, nil
+	return calls.Common{Model: m.GetName(), Digest: m.GetDigest(), Attempt: int(c.GetAttempt()), System: system, Context: shared, Options: o,
+		Pace: s.pace(m)}, nil
 }
 
 func think(s string) (ollama.Think, error) {
