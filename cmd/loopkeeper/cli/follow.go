@@ -113,7 +113,7 @@ func (f *follower) plan(ctx context.Context, v *coordinatorv1.Run) error {
 		}
 		f.plans[s.GetId()] = true
 		for _, i := range r.GetItems() {
-			f.show.Say(ui.Plan(i.GetValueJson()))
+			f.show.Say(ui.Plan(f.a.style(f.a.stderr), i.GetValueJson()))
 		}
 	}
 	return nil

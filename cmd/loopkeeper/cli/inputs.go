@@ -121,7 +121,11 @@ func (f finder) glob(pattern string) ([]string, error) {
 	matched := false
 	for _, p := range found {
 		info, err := os.Stat(p)
-		if err != nil || info.IsDir() || hidden(p) && !hidden(pattern) {
+		if err != nil || info.IsDir() {
+			continue
+		}
+		if hidden(p) && !hidden(pattern) {
+			f.left.hidden++
 			continue
 		}
 		matched = true

@@ -28,6 +28,7 @@ func (f Frame) Lines(r *coordinatorv1.Run) []string {
 	room := f.Height - 1 - len(lines) - len(tail)
 	middle := append(f.steps(r, room/2), f.inFlight(r, room)...)
 	lines = append(append(lines, middle[:min(len(middle), max(room, 0))]...), tail...)
+	lines = slices.CompactFunc(lines, func(a, b string) bool { return a == "" && b == "" })
 	if f.Hint == "" { // the last frame: nothing is drawn over what follows it
 		lines = lines[:len(lines)-trailingBlanks(lines)]
 	}
@@ -49,7 +50,7 @@ func (f Frame) head(r *coordinatorv1.Run) []string {
 		items, remaining = "items  "+soFar(r), 0
 	}
 	rate := "-"
-	if f.Away == 0 {
+	if _, known := f.Rate.PerMinute(f.Now); f.Away == 0 && (known || r.GetEnded() == nil) { // nothing is measured any more
 		rate = f.Rate.Text(f.Now, remaining)
 	}
 	return []string{

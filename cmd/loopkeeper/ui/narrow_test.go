@@ -218,3 +218,26 @@ func TestInferredSourcesAreMarked(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// A plan of long goals is read in a terminal of 80 columns: words stay whole, and each goal stands under its beginning.
+func TestAPlanWrapsBetweenWords(t *testing.T) {
+	got := Plan(Style{Width: 40}, []byte(`{"steps":[{"id":"s1","goal":"Read what\u001b[31m there is and list what matters for the goal"},
+		{"id":"s2","goal":"Write","depends_on":["s1"]}]}`))
+	want := `plan of 2 steps:
+  s1  Read what there is and list what
+      matters for the goal
+  s2  Write (after s1)`
+	if got != want {
+		t.Fatalf("got:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// What a script throws ends a run in a line: it can neither move the cursor nor look like lines of ours.
+func TestAThrownMessageIsOneLine(t *testing.T) {
+	r := &coordinatorv1.Run{Id: "7f3k", Workflow: "x", State: "failed", Error: "bad\x1b[2J\nrun 7f3k  completed", ErrorStack: "at \x1b[31mx.ts:1\n"}
+	for name, text := range map[string]string{"summary": Summary(Style{}, r, noon, 11), "show": Show(Style{}, r, noon), "runs": Runs(Style{}, []*coordinatorv1.Run{r}, noon)} {
+		if strings.Contains(text, "\x1b") || strings.Contains(text, "\nrun 7f3k  completed") {
+			t.Errorf("%s: %q", name, text)
+		}
+	}
+}

@@ -90,9 +90,9 @@ func growing(r *coordinatorv1.Run) bool {
 
 // soFar is how far a growing run is: steps where each is one item, else items.
 func soFar(r *coordinatorv1.Run) string {
-	c, what := r.GetItems(), "steps"
+	c, one, many := r.GetItems(), "step", "steps"
 	if int64(len(Calls(r))) != c.GetTotal() {
-		what = "items"
+		one, many = "item", "items"
 	}
-	return fmt.Sprintf("%s of %s %s so far", Count(c.GetSucceeded()), Count(c.GetTotal()), what)
+	return fmt.Sprintf("%s of %s so far", Count(c.GetSucceeded()), Plural(c.GetTotal(), one, many))
 }

@@ -105,8 +105,9 @@ func Excerpt(s string, lines int) string {
 	return strings.Join(out, "\n")
 }
 
-// Plan is a plan as a planner made it: its steps in order, each with what it is for and what it waits for.
-func Plan(value []byte) string {
+// Plan is a plan as a planner made it: its steps in order, each with what it is for and what it waits for. A long one goes on
+// under its beginning.
+func Plan(style Style, value []byte) string {
 	var p struct {
 		Steps []struct {
 			ID        string   `json:"id"`
@@ -121,9 +122,14 @@ func Plan(value []byte) string {
 	for _, s := range p.Steps {
 		after := ""
 		if len(s.DependsOn) > 0 {
-			after = "  (after " + strings.Join(s.DependsOn, ", ") + ")"
+			after = " (after " + strings.Join(s.DependsOn, ", ") + ")"
 		}
-		lines = append(lines, fmt.Sprintf("  %s  %s%s", Line(s.ID), Line(s.Goal), after))
+		lead := "  " + Line(s.ID) + "  "
+		text, indent := Line(s.Goal)+Line(after), ansi.StringWidth(lead)
+		if room := style.Width - indent; room > leastCell && ansi.StringWidth(text) > room {
+			text = strings.ReplaceAll(wrapped(text, room), "\n", "\n"+strings.Repeat(" ", indent))
+		}
+		lines = append(lines, lead+text)
 	}
 	return strings.Join(lines, "\n")
 }
