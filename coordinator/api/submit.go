@@ -42,7 +42,7 @@ func (s *Server) submit(ctx context.Context, r *coordinatorv1.SubmitRequest) (*c
 	}
 	input, err := script.Canonical(orNull(r.GetInputJson()))
 	if err != nil {
-		return nil, apierr.New(apierr.InvalidArgument, "the input is not JSON: %v", err)
+		return nil, apierr.New(apierr.InvalidArgument, "the input is refused: %v", err)
 	}
 	job := engine.Submission{Workflow: p.Name, Program: p, Input: input, Key: r.GetKey()}
 	if !r.GetDryRun() {

@@ -133,8 +133,12 @@ func (s *State) noted(p Payload, now time.Time) error {
 	return nil
 }
 
-// setOutput adds an output; one of the same name is replaced in its place, because the script changed its mind.
+// setOutput adds an output; one of the same name is replaced in its place, because the script changed its mind. One without a
+// value, which an older library let through, is null.
 func (s *State) setOutput(o Output) {
+	if o.Value == nil {
+		o.Value = json.RawMessage("null")
+	}
 	for i := range s.Outputs {
 		if s.Outputs[i].Name == o.Name {
 			s.Outputs[i] = o

@@ -23,3 +23,14 @@ func TestPromptsThatNoWorkerCouldFill(t *testing.T) {
 		}
 	}
 }
+
+// An output without a value, as an older library let through, is null in every view.
+func TestAnOutputWithoutAValueIsNull(t *testing.T) {
+	s := &State{}
+	if err := s.noted(&OutputNoted{Pos: 0, Body: json.RawMessage(`{"name":"x","sources":[]}`)}, birth); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := json.Marshal(s.Outputs); err != nil || !strings.Contains(string(got), `"value":null`) {
+		t.Errorf("%s, %v", got, err)
+	}
+}

@@ -10,12 +10,30 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // Canonical returns text in the one form that requests and inputs have: object keys sorted by UTF-16 code units, no
 // white space, no duplicate keys, strings escaped as little as JSON allows (RFC 8785 in both), numbers as they were
 // written. Numbers are not rewritten, because an integer beyond 2^53 has to stay exact.
+//
+// A text that is not UTF-8, or holds half of a character, is refused: it would come out as another text.
 func Canonical(text []byte) (json.RawMessage, error) {
+	out, err := canonical(text)
+	switch {
+	case err != nil:
+		return nil, err
+	case !utf8.Valid(text):
+		return nil, errors.New("not JSON: the text is not UTF-8")
+	case loneSurrogate(text):
+		return nil, errors.New("a text in it has half of a character (a lone surrogate), which no text can hold")
+	default:
+		return out, nil
+	}
+}
+
+// canonical has U+FFFD where Canonical refuses.
+func canonical(text []byte) (json.RawMessage, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	var value any
@@ -26,6 +44,36 @@ func Canonical(text []byte) (json.RawMessage, error) {
 		return nil, errors.New("not JSON: more text after the value")
 	}
 	return appendCanonical(nil, value), nil
+}
+
+// loneSurrogate looks through valid JSON for an escape that is half of a pair: the decoder would put U+FFFD in its place.
+func loneSurrogate(text []byte) bool {
+	escape := func(i int) (unit rune, ok bool) {
+		if i+6 > len(text) || text[i] != '\\' || text[i+1] != 'u' {
+			return 0, false
+		}
+		n, err := strconv.ParseUint(string(text[i+2:i+6]), 16, 16)
+		return rune(n), err == nil
+	}
+	for i := bytes.IndexByte(text, '\\'); i >= 0 && i < len(text); i++ {
+		if text[i] != '\\' {
+			continue
+		}
+		unit, ok := escape(i)
+		switch {
+		case !ok:
+			i++ // past the escaped character
+		case !utf16.IsSurrogate(unit):
+			i += 5
+		default:
+			low, _ := escape(i + 6)
+			if utf16.DecodeRune(unit, low) == utf8.RuneError {
+				return true
+			}
+			i += 11
+		}
+	}
+	return false
 }
 
 func appendCanonical(out []byte, value any) []byte {

@@ -43,12 +43,18 @@ func TestBigIntegersArriveAsBigInt(t *testing.T) {
 
 func TestWhatIsNoJSONIsRefusedByName(t *testing.T) {
 	cases := map[string]string{
-		`{ a: [() => 1] }`: "log2.value.a[0] is a function",
-		`{ a: NaN }`:       "log2.value.a is NaN, which JSON cannot say",
-		`[1 / 0]`:          "log2.value[0] is Infinity",
-		`[undefined]`:      "log2.value[0] is undefined",
-		`Symbol("x")`:      "log2.value is a symbol",
-		`new Map()`:        "log2.value is a Map or Set",
+		`{ a: [() => 1] }`:  "log2.value.a[0] is a function",
+		`{ a: NaN }`:        "log2.value.a is NaN, which JSON cannot say",
+		`[1 / 0]`:           "log2.value[0] is Infinity",
+		`[undefined]`:       "log2.value[0] is undefined",
+		`Symbol("x")`:       "log2.value is a symbol",
+		`new Map()`:         "log2.value is a Map or Set",
+		`undefined`:         `log2.value is undefined, for "x"`,
+		`{ a: /x/g }`:       "log2.value.a is of the type RegExp",
+		`new Error("no")`:   "log2.value is of the type Error",
+		`new Uint8Array(2)`: "log2.value is of the type Uint8Array",
+		`["a\ud83d"]`:       "log2.value[0] has half of a character",
+		`{ "\udc00b": 1 }`:  "has half of a character",
 		`(() => { const a: any = {}; a.b = { a }; return a })()`: "log2.value.b.a contains itself",
 	}
 	for value, message := range cases {
@@ -57,6 +63,8 @@ func TestWhatIsNoJSONIsRefusedByName(t *testing.T) {
 			t.Errorf("%s: %v, want %q", value, f, want)
 		}
 	}
+	want(t, returned(t, `import { log } from "loopkeeper"; export default () => { log("x\ud83d", "😀"); return ["\\ud83d", "\\\\udc00", "😀"] }`, `{}`),
+		`["\\ud83d","\\\\udc00","😀"]`)
 	want(t, returned(t, `export default () => ({ a: undefined, d: new Date(0), same: [[], []].map((x) => x) })`, `{}`),
 		`{"d":"1970-01-01T00:00:00.000Z","same":[[],[]]}`)
 }
@@ -75,7 +83,7 @@ func TestCanonicalIsTheLibrarysForm(t *testing.T) {
 			want(t, returned(t, `export default (x: any) => x`, text), string(got))
 		}
 	}
-	for _, text := range []string{``, `{`, `1 2`, `{"a":}`} {
+	for _, text := range []string{``, `{`, `1 2`, `{"a":}`, `"\ud83d"`, `["\udc00\ud83d"]`, `{"\ud83dx":1}`, `"\ud83d\u0041"`, "\"\xff\""} {
 		if got, err := Canonical([]byte(text)); err == nil {
 			t.Errorf("Canonical(%q) = %s", text, got)
 		}

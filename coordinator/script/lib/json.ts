@@ -8,7 +8,7 @@ export function canonical(value: unknown, what: string): string {
 function write(value: unknown, trail: string[], open: Set<object>): string {
   switch (typeof value) {
     case "string":
-      return JSON.stringify(value);
+      return writeString(value, trail);
     case "boolean":
     case "bigint":
       return String(value);
@@ -22,12 +22,27 @@ function write(value: unknown, trail: string[], open: Set<object>): string {
   }
 }
 
+// JSON.stringify escapes half of a pair of code units, as cutting a text in the middle of an emoji leaves one, and no other
+// character beyond U+001F. No text can hold it.
+const half = /(?:^|[^\\])(?:\\\\)*\\ud[89a-f]/;
+
+function writeString(text: string, trail: string[]): string {
+  const json = JSON.stringify(text);
+  if (json.includes("\\ud") && half.test(json)) {
+    throw refuse(trail, "has half of a character (a lone surrogate), as slice leaves it in the middle of an emoji");
+  }
+  return json;
+}
+
 function writeObject(value: object, trail: string[], open: Set<object>): string {
   if (open.has(value)) throw refuse(trail, "contains itself");
   if (value instanceof Promise) throw refuse(trail, "is a promise; await it first");
   if (value instanceof Map || value instanceof Set) throw refuse(trail, "is a Map or Set; make it an object or array first");
   const toJSON = (value as { toJSON?: unknown }).toJSON;
   if (typeof toJSON === "function") return write(toJSON.call(value), trail, open);
+  // A RegExp, an Error or a typed array has its content elsewhere than in properties, and would be an empty object.
+  const kind = Object.prototype.toString.call(value).slice(8, -1);
+  if (kind !== "Object" && kind !== "Array") throw refuse(trail, `is of the type ${kind}; make it an object, array or text first`);
   open.add(value);
   const parts = Array.isArray(value) ? writeElements(value, trail, open) : writeProperties(value, trail, open);
   open.delete(value);
@@ -50,7 +65,7 @@ function writeProperties(value: object, trail: string[], open: Set<object>): str
     const property = (value as Record<string, unknown>)[key];
     if (property === undefined) continue;
     trail.push("." + key);
-    parts.push(JSON.stringify(key) + ":" + write(property, trail, open));
+    parts.push(writeString(key, trail) + ":" + write(property, trail, open));
     trail.pop();
   }
   return "{" + parts.join(",") + "}";
