@@ -2,6 +2,7 @@ package run
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -74,6 +75,9 @@ func (s *State) requested(p *Requested, now time.Time) error {
 	}
 	s.open++
 	spec, err := parseSpec(p.Op, p.Body)
+	if p.Refused != "" {
+		err = errors.New(p.Refused)
+	}
 	if err == nil {
 		st.Shared, err = shared(p.Body)
 	}

@@ -101,7 +101,11 @@ func (r Request) payload() Payload {
 	case r.Note && r.Kind == KindCollected:
 		return &CollectedNoted{Pos: r.Pos, Body: r.Body}
 	default:
-		return &Requested{Pos: r.Pos, Op: r.Kind, Note: r.Note, Body: r.Body}
+		req := &Requested{Pos: r.Pos, Op: r.Kind, Note: r.Note, Body: r.Body}
+		if !r.Note {
+			req.Refused = refusal(r.Kind, r.Body)
+		}
+		return req
 	}
 }
 

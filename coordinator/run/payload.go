@@ -45,6 +45,8 @@ type Requested struct {
 	Op   string          `json:"op"`             // kind of request
 	Note bool            `json:"note,omitempty"` // of a kind that only a newer library knows
 	Body json.RawMessage `json:"body"`
+	// Refused says what is wrong with the request; then the step fails without an attempt.
+	Refused string `json:"refused,omitempty"`
 }
 
 // AttemptID names one attempt within its run.

@@ -34,3 +34,48 @@ func TestAnOutputWithoutAValueIsNull(t *testing.T) {
 		t.Errorf("%s, %v", got, err)
 	}
 }
+
+// What makes no sense is refused by the name of its field, when the step is asked for; nothing is ignored and no text of a
+// decoder reaches the user.
+func TestFieldsThatMakeNoSense(t *testing.T) {
+	for _, c := range []struct{ kind, more, want string }{
+		{KindGenerate, `"retry":{"attempts":0}`, "generate.retry.attempts must be a whole number from 1 to 1000, and is 0"},
+		{KindGenerate, `"retry":{"attempts":-1}`, "generate.retry.attempts must be"},
+		{KindBatch, `"retry":{"attempts":1e9}`, "batch.retry.attempts must be"},
+		{KindBatch, `"retry":{"attempts":1.5}`, "batch.retry.attempts must be"},
+		{KindGenerate, `"retry":{"tries":2}`, `generate.retry has no field "tries"; it has attempts`},
+		{KindGenerate, `"max_tokens":0`, "generate.max_tokens must be a whole number from 1 to 10000000, and is 0"},
+		{KindGenerate, `"max_tokens":1000000000000`, "generate.max_tokens must be"},
+		{KindGenerate, `"temperature":-0.1`, "generate.temperature must be a number that is not negative, and is -0.1"},
+		{KindGenerate, `"options":{"num_ctx":"8k"}`, `generate.options.num_ctx must be a whole number from 1 to 10000000, and is "8k"`},
+		{KindGenerate, `"shema":{}`, `generate has no field "shema"; it has context, evaluate, feedback, item, label, max_tokens, model, options, prompt, retry, schema,`},
+		{KindGenerate, `"label":7`, "generate.label must be a text, and is 7"},
+		{KindBatch, `"keys":["a",1]`, "batch.keys[1] must be a text, and is 1"},
+		{KindBatch, `"items":"a"`, `batch.items must be an array, and is "a"`},
+		{KindGenerate, `"evaluate":{"criteria":["x"],"modell":"m"}`, `generate.evaluate has no field "modell"; it has criteria, model`},
+		{KindPlan, `"max_steps":0`, "plan.max_steps must be"},
+		{KindEvaluate, `"context":[]`, `evaluate has no field "context"`},
+		{KindEmbed, `"inputs":["a"],"label":"x"`, ""},
+		{KindGenerate, `"retry":{"attempts":12},"max_tokens":50,"temperature":0,"think":"high","options":{"num_ctx":8192,"top_k":5},"item":{"anything":1},"system":null`, ""},
+	} {
+		body := `{"model":"m","prompt":"p","items":["a"],` + c.more + `}`
+		switch c.kind {
+		case KindGenerate:
+			body = `{"model":"m","prompt":"p",` + c.more + `}`
+		case KindPlan, KindEvaluate, KindEmbed:
+			body = `{"model":"m",` + c.more + `}`
+		}
+		s := &State{}
+		p := Request{Kind: c.kind, Body: json.RawMessage(body)}.payload().(*Requested)
+		if err := s.requested(p, birth); err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if f := s.Requests[0].Failure; f != nil {
+			got = f.Message
+		}
+		if c.want == "" && got != "" || !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: got %q, want %q", body, got, c.want)
+		}
+	}
+}

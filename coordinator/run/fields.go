@@ -1,0 +1,159 @@
+package run
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// field checks the value of one field of a request; what is wrong reads on after the field's name.
+type field func(name string, v any) error
+
+// fields are the fields of an object.
+type fields map[string]field
+
+// Bounds of what a request may ask for: far beyond what is of use, and within what the wire carries.
+const (
+	mostAttempts = 1000
+	mostTokens   = 10_000_000
+	mostSteps    = 1000
+)
+
+var (
+	retryField = object(fields{"attempts": whole(1, mostAttempts)})
+	judgeField = object(fields{"criteria": list(text), "model": text})
+	// calling is what every call of a model may hold, see docs/requests.md.
+	calling = fields{"model": text, "label": text, "retry": retryField, "options": options}
+	// writing is what a call may hold that makes a model write.
+	writing = with(calling, fields{"system": text, "think": think, "max_tokens": whole(1, mostTokens), "temperature": number})
+	working = with(writing, fields{"prompt": text, "context": list(anything), "schema": anything, "evaluate": judgeField})
+)
+
+// requests are the fields of every kind of request that makes a step. What is not among them would be ignored without a word.
+var requests = map[string]fields{
+	KindGenerate: with(working, fields{"item": anything, "feedback": list(text)}),
+	KindBatch:    with(working, fields{"items": list(anything), "keys": list(text)}),
+	KindPlan:     with(writing, fields{"goal": text, "context": list(anything), "max_steps": whole(1, mostSteps), "models": list(text), "feedback": list(text)}),
+	KindEvaluate: with(writing, fields{"criteria": list(text), "subject": anything, "sources": list(anything), "goal": text}),
+	KindEmbed:    with(calling, fields{"inputs": list(anything)}),
+	KindRead:     {"ref": text},
+}
+
+// refusal says what is wrong with a request that is asked for now, "" when nothing is. It is recorded with the request, so that a
+// later version that refuses more or less still reads the runs of this one.
+func refusal(kind string, body json.RawMessage) string {
+	known, ok := requests[kind]
+	if !ok {
+		return "" // parseSpec says so
+	}
+	var v any
+	if err := json.Unmarshal(body, &v); err != nil {
+		return fmt.Sprintf("%s: the request does not parse: %v", kind, err)
+	}
+	if err := object(known)(kind, v); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+func with(base, more fields) fields {
+	all := maps.Clone(base)
+	maps.Copy(all, more)
+	return all
+}
+
+// object checks an object whose fields are all known. A null counts as not given.
+func object(known fields) field {
+	return func(name string, v any) error {
+		given, ok := v.(map[string]any)
+		if !ok {
+			return mustBe(name, "an object", v)
+		}
+		for _, key := range slices.Sorted(maps.Keys(given)) {
+			check, ok := known[key]
+			if !ok {
+				return fmt.Errorf("%s has no field %q; it has %s", name, key, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+			}
+			if given[key] == nil {
+				continue
+			}
+			if err := check(name+"."+key, given[key]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func list(element field) field {
+	return func(name string, v any) error {
+		elements, ok := v.([]any)
+		if !ok {
+			return mustBe(name, "an array", v)
+		}
+		for i, e := range elements {
+			if err := element(fmt.Sprintf("%s[%d]", name, i), e); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func whole(least, most float64) field {
+	return func(name string, v any) error {
+		if n, ok := v.(float64); !ok || n != math.Trunc(n) || n < least || n > most {
+			return mustBe(name, fmt.Sprintf("a whole number from %.0f to %.0f", least, most), v)
+		}
+		return nil
+	}
+}
+
+func number(name string, v any) error {
+	if n, ok := v.(float64); !ok || n < 0 {
+		return mustBe(name, "a number that is not negative", v)
+	}
+	return nil
+}
+
+func text(name string, v any) error {
+	if _, ok := v.(string); !ok {
+		return mustBe(name, "a text", v)
+	}
+	return nil
+}
+
+func think(name string, v any) error {
+	switch v.(type) {
+	case bool, string:
+		return nil
+	default:
+		return mustBe(name, "true, false or a level", v)
+	}
+}
+
+// options are Ollama's; the worker knows which it passes on.
+func options(name string, v any) error {
+	given, ok := v.(map[string]any)
+	if !ok {
+		return mustBe(name, "an object", v)
+	}
+	if n, ok := given["num_ctx"]; ok {
+		return whole(1, mostTokens)(name+".num_ctx", n)
+	}
+	return nil
+}
+
+func anything(string, any) error { return nil }
+
+func mustBe(name, what string, v any) error {
+	got, _ := json.Marshal(v) // it came from JSON
+	const limit = 60
+	if len(got) > limit {
+		got = append([]byte(strings.ToValidUTF8(string(got[:limit]), "")), "…"...)
+	}
+	return fmt.Errorf("%s must be %s, and is %s", name, what, got)
+}
