@@ -172,7 +172,10 @@ func pointer(path []string) string {
 }
 
 // namedRef is a reference to a body within an input.
-type namedRef struct{ at, sha, name string }
+type namedRef struct {
+	at, sha, name string
+	bytes         float64 // as the reference says, -1 when it does not
+}
 
 // refs lists every reference to a body in a decoded document, in the order of its JSON pointers.
 func refs(v any) []namedRef {
@@ -183,7 +186,11 @@ func refs(v any) []namedRef {
 		case map[string]any:
 			if sha, ok := v["ref"].(string); ok && isDigest(sha) {
 				name, _ := v["name"].(string)
-				out = append(out, namedRef{pointer(path), sha, name})
+				bytes, known := v["bytes"].(float64)
+				if !known {
+					bytes = -1
+				}
+				out = append(out, namedRef{pointer(path), sha, name, bytes})
 				return
 			}
 			for key, x := range v {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loopkeeper/loopkeeper/coordinator/dispatch"
 	"github.com/loopkeeper/loopkeeper/coordinator/engine"
 	"github.com/loopkeeper/loopkeeper/coordinator/script"
 	"github.com/loopkeeper/loopkeeper/coordinator/workflows"
@@ -60,7 +61,7 @@ func (s *Server) submit(ctx context.Context, r *coordinatorv1.SubmitRequest) (*c
 	if err := checkInput(iface.ParamsSchema, input); err != nil {
 		return nil, err
 	}
-	if err := s.checkRefs(ctx, input); err != nil {
+	if err := s.checkRefs(ctx, input, r.GetBundle() == nil); err != nil {
 		return nil, err
 	}
 	out := &coordinatorv1.SubmitResponse{}
@@ -164,8 +165,9 @@ func cannotFit(why scheduler.Explanation) error {
 	return e.WithNext("choose a smaller model or a smaller quantisation")
 }
 
-// checkRefs makes sure that every body the input names is here. MissingArtifact lists the hashes that are not.
-func (s *Server) checkRefs(ctx context.Context, input json.RawMessage) error {
+// checkRefs makes sure that every body the input names is here, and when they are sent as they are, as the built-in workflows do,
+// that a call can carry each; a script may read and split one. MissingArtifact lists the hashes that are not here.
+func (s *Server) checkRefs(ctx context.Context, input json.RawMessage, sent bool) error {
 	var v any
 	if err := json.Unmarshal(input, &v); err != nil {
 		return apierr.Wrap(err, apierr.InvalidArgument, "read the input")
@@ -175,6 +177,11 @@ func (s *Server) checkRefs(ctx context.Context, input json.RawMessage) error {
 		has, err := s.o.Store.HasArtifact(ctx, r.sha)
 		if err != nil {
 			return err
+		}
+		if has && sent && (r.bytes < 0 || r.bytes > dispatch.BodyLimit) {
+			if err := s.checkSize(ctx, r); err != nil {
+				return err
+			}
 		}
 		if !has {
 			at, missing = append(at, fmt.Sprintf("%s %s (%.12s…)", r.at, r.name, r.sha)), append(missing, r.sha)
@@ -189,4 +196,20 @@ func (s *Server) checkRefs(ctx context.Context, input json.RawMessage) error {
 	e := apierr.New(apierr.MissingArtifact, "the input names texts that were not uploaded: %s", strings.Join(at, "; "))
 	e.Details = missing
 	return e.WithNext("upload them first, then submit again")
+}
+
+// checkSize refuses a body that no call can carry, which every attempt would otherwise fail on.
+func (s *Server) checkSize(ctx context.Context, r namedRef) error {
+	body, a, err := s.o.Store.OpenArtifact(ctx, r.sha)
+	if err != nil {
+		return err
+	}
+	if err := body.Close(); err != nil {
+		return err
+	}
+	if a.Size <= dispatch.BodyLimit {
+		return nil
+	}
+	return apierr.New(apierr.InvalidArgument, "%s %s has %d bytes, a call carries at most %d (%d MiB)", r.at, r.name, a.Size, dispatch.BodyLimit, dispatch.BodyLimit>>20).
+		WithNext("split the document")
 }

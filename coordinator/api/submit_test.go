@@ -1,6 +1,8 @@
 package api_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,6 +46,23 @@ func TestInputIsCheckedAgainstTheParameters(t *testing.T) {
 	runs, lerr := r.client.ListRuns(t.Context(), &coordinatorv1.ListRunsRequest{})
 	if lerr != nil || len(runs.GetRuns()) != 0 {
 		t.Errorf("what was refused has left runs: %v %v", runs.GetRuns(), lerr)
+	}
+}
+
+// A text that no call can carry is refused before the run, but for a script, which may read and split it.
+func TestATextThatNoCallCarries(t *testing.T) {
+	r := newRig(t)
+	ref, err := r.put("big.txt", slices.Repeat([]string{strings.Repeat("x", 1<<20)}, 17)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bytes := range []string{"", fmt.Sprintf(`,"bytes":%d`, ref.GetBytes())} {
+		item := `{"ref":"` + ref.GetSha256() + `","name":"big.txt"` + bytes + `}`
+		_, err = r.submit("map", `{"model":"m","prompt":"p","items":[`+item+`]}`)
+		refused(t, err, apierr.InvalidArgument, "/items/0 big.txt has 17825792 bytes, a call carries at most 16777216 (16 MiB)")
+		if _, err := r.script(`export default async function flow(input: any) {}`, `{"file":`+item+`}`); err != nil {
+			t.Errorf("a script: %v", err)
+		}
 	}
 }
 

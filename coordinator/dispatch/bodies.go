@@ -13,8 +13,8 @@ import (
 	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
 )
 
-// bodyLimit is how much text a call may carry in all, bytes: far beyond any context, and within one gRPC message.
-const bodyLimit = 16 << 20
+// BodyLimit is how much text a call may carry in all, bytes: far beyond any context, and within one gRPC message.
+const BodyLimit = 16 << 20
 
 // ref is how a request names a stored body, see docs/requests.md.
 type ref struct {
@@ -53,7 +53,7 @@ func (d *Dispatcher) open(ctx context.Context, r ref) (*workerv1.Body, error) {
 		return nil, apierr.Wrap(err, apierr.NotFound, "open %s", called(r))
 	}
 	defer f.Close()
-	if a.Size > bodyLimit {
+	if a.Size > BodyLimit {
 		return nil, tooLarge(called(r), a.Size)
 	}
 	text, err := io.ReadAll(f)
@@ -75,7 +75,7 @@ func called(r ref) string {
 }
 
 func tooLarge(what string, size int64) error {
-	return apierr.New(apierr.InvalidArgument, "%s has %d bytes, a call carries at most %d", what, size, bodyLimit).WithNext("split the document")
+	return apierr.New(apierr.InvalidArgument, "%s has %d bytes, a call carries at most %d", what, size, BodyLimit).WithNext("split the document")
 }
 
 // within refuses bodies that are too large together.
@@ -84,7 +84,7 @@ func within(bodies ...*workerv1.Body) error {
 	for _, b := range bodies {
 		sum += int64(b.GetBytes())
 	}
-	if sum > bodyLimit {
+	if sum > BodyLimit {
 		return tooLarge("the call's text", sum)
 	}
 	return nil

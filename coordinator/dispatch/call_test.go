@@ -92,9 +92,9 @@ func TestRefsAreOpened(t *testing.T) {
 func TestBodiesThatNoCallCanCarry(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		missing := strings.Repeat("0", 64)
-		half := strings.Repeat("x", bodyLimit/2+1)
+		half := strings.Repeat("x", BodyLimit/2+1)
 		for name, c := range map[string]struct{ context, body, says string }{
-			"too large":          {"", r.put("big.txt", strings.Repeat("y", bodyLimit+1)), "big.txt has"},
+			"too large":          {"", r.put("big.txt", strings.Repeat("y", BodyLimit+1)), "big.txt has"},
 			"too large together": {r.put("one.txt", half), r.put("two.txt", half+"!"), "the call's text has"},
 			"binary":             {"", r.put("photo.jpg", "\xff\xd8\xff\xe0"), "photo.jpg is not text"},
 			"gone":               {"", `{"ref":"` + missing + `","name":"gone.txt"}`, "gone.txt"},
