@@ -41,7 +41,7 @@ func (a *app) conclude(c conclusion) error {
 	end := c.end()
 	last := c.runs[len(c.runs)-1]
 	if a.json() {
-		return firstError(a.printJSON(c.object(a.flags.output == "jsonl", exitCode(end))), end)
+		return firstError(unwrittenOf(last, last.GetId(), a.printJSON(c.object(a.flags.output == "jsonl", exitCode(end)))), end)
 	}
 	for _, r := range c.runs {
 		a.note("%s", trimNewline(ui.Summary(a.style(a.stderr), r, time.Now(), exitCode(ended(r.GetState())))))

@@ -188,10 +188,14 @@ func (a *app) json() bool { return a.flags.output == "json" || a.flags.output ==
 
 // printJSON prints one object in the form that was asked for.
 func (a *app) printJSON(v any) error {
+	write := ui.WriteJSON
 	if a.flags.output == "jsonl" {
-		return ui.WriteJSONLine(a.stdout, v)
+		write = ui.WriteJSONLine
 	}
-	return ui.WriteJSON(a.stdout, v)
+	if err := write(a.stdout, v); err != nil {
+		return unwritten{err}
+	}
+	return nil
 }
 
 // printList prints many objects: one per line as jsonl, else one object that holds them under name.
