@@ -202,3 +202,15 @@ func FuzzExtract(f *testing.F) {
 		}
 	})
 }
+
+// Half of a surrogate pair is no character: a script could not pass it on, so it must not get there.
+func TestExtractReplacesHalfCharacters(t *testing.T) {
+	s, err := Compile([]byte(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := s.Extract(`{"a":"x\ud83d y \ud83d\ude00"}`, "", false)
+	if got := string(e.Value); got != "{\"a\":\"x\uFFFD y \U0001F600\"}" {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1174,7 +1174,7 @@ type Call struct {
 	RunId           string                 `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	StepId          string                 `protobuf:"bytes,2,opt,name=step_id,json=stepId,proto3" json:"step_id,omitempty"`
 	Item            int32                  `protobuf:"varint,3,opt,name=item,proto3" json:"item,omitempty"`       // index within a batch; 0 otherwise
-	Attempt         int32                  `protobuf:"varint,4,opt,name=attempt,proto3" json:"attempt,omitempty"` // from 1
+	Attempt         int32                  `protobuf:"varint,4,opt,name=attempt,proto3" json:"attempt,omitempty"` // from 1; counts the tries that count: one that a lost node cut off is repeated with the same number
 	Key             string                 `protobuf:"bytes,5,opt,name=key,proto3" json:"key,omitempty"`
 	DeadlineSeconds int64                  `protobuf:"varint,6,opt,name=deadline_seconds,json=deadlineSeconds,proto3" json:"deadline_seconds,omitempty"` // the whole call may take this long; 0: no limit beyond the stall limits
 	unknownFields   protoimpl.UnknownFields
