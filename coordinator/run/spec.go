@@ -99,15 +99,24 @@ func (s *spec) checkPrompt(kind string) error {
 	if strings.TrimSpace(s.Prompt) == "" {
 		return fmt.Errorf("%s: the prompt is empty", kind)
 	}
-	for _, found := range placeholder.FindAllStringSubmatch(s.Prompt, -1) {
-		switch {
-		case strings.TrimSpace(found[1]) != "item":
-			return fmt.Errorf("%s: unknown placeholder %s in the prompt: only {{item}} is known", kind, found[0])
-		case kind == KindGenerate && s.Item == nil:
-			return fmt.Errorf("%s: the prompt says {{item}} but there is no item", kind)
-		}
+	if found := UnknownPlaceholder(s.Prompt); found != "" {
+		return fmt.Errorf("%s: unknown placeholder %s in the prompt: only {{item}} is known", kind, found)
+	}
+	if kind == KindGenerate && s.Item == nil && placeholder.MatchString(s.Prompt) {
+		return fmt.Errorf("%s: the prompt says {{item}} but there is no item", kind)
 	}
 	return nil
+}
+
+// UnknownPlaceholder returns the first placeholder of a prompt that no worker can fill, "" when there is none. Only {{item}}
+// is known; a prompt without it has the item appended by the worker.
+func UnknownPlaceholder(prompt string) string {
+	for _, found := range placeholder.FindAllStringSubmatch(prompt, -1) {
+		if strings.TrimSpace(found[1]) != "item" {
+			return found[0]
+		}
+	}
+	return ""
 }
 
 // items is how many items a step of this kind has.

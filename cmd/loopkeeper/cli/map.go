@@ -3,12 +3,12 @@ package cli
 import (
 	"context"
 	"errors"
-	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/loopkeeper/loopkeeper/cmd/loopkeeper/ui"
+	"github.com/loopkeeper/loopkeeper/coordinator/run"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 )
 
@@ -117,9 +117,6 @@ func (a *app) announce(o mapOptions, items []input) {
 	}
 }
 
-// placeholder is what a worker would replace; a body's own braces are never expanded.
-var placeholder = regexp.MustCompile(`\{\{([^{}]*)\}\}`)
-
 // complete reads the prompt and refuses what makes no sense.
 func (o *mapOptions) complete() error {
 	if o.promptFile != "" && o.prompt == "" {
@@ -141,14 +138,9 @@ func (o *mapOptions) complete() error {
 	case o.attempts < 0 || o.maxTokens < 0 || o.first < 0 || o.skip < 0:
 		return usagef("--attempts, --max-tokens, --first and --skip must not be negative")
 	}
-	for _, p := range placeholder.FindAllStringSubmatch(o.prompt, -1) {
-		if strings.TrimSpace(p[1]) != "item" {
-			return apierr.New(apierr.InvalidArgument, "the prompt has the placeholder %s; only {{item}} is known", p[0]).
-				WithNext("write {{item}} where the item's text belongs")
-		}
-	}
-	if !strings.Contains(o.prompt, "{{item}}") {
-		o.prompt = strings.TrimRight(o.prompt, "\n") + "\n\n{{item}}"
+	if found := run.UnknownPlaceholder(o.prompt); found != "" {
+		return apierr.New(apierr.InvalidArgument, "the prompt has the placeholder %s; only {{item}} is known", found).
+			WithNext("write {{item}} where the item's text belongs")
 	}
 	return nil
 }
