@@ -26,10 +26,14 @@ func (s *Server) ListNodes(ctx context.Context, _ *coordinatorv1.ListNodesReques
 	for _, n := range nodes {
 		m := &coordinatorv1.Node{Id: n.ID, Name: n.Name, Address: n.Address, State: string(n.State), LastSeen: stamp(n.LastSeen), Version: n.Version,
 			Simulated: n.Simulated, FoundBy: n.FoundBy, Report: n.Report, Busy: int32(s.o.Engine.Busy(n.ID)), Problem: n.Problem}
+		loading := byID[n.ID].Loading
 		for _, l := range byID[n.ID].Loaded {
+			if loading != nil && loading.Digest == l.Digest {
+				continue // reported already, while its load has not returned: one model has one claim
+			}
 			m.Claims = append(m.Claims, &coordinatorv1.Claim{Model: l.Name, Bytes: l.SizeBytes, Context: int32(l.Context)})
 		}
-		if c := byID[n.ID].Loading; c != nil {
+		if c := loading; c != nil {
 			m.Claims = append(m.Claims, &coordinatorv1.Claim{Model: c.Name, Bytes: c.Need, Context: int32(c.Context), Loading: true})
 		}
 		out.Nodes = append(out.Nodes, m)
