@@ -8,6 +8,16 @@ import "time"
 // and the measured memory is free again.
 type Plan struct {
 	Decisions []Decision
+	Queues    []Queue // of every resource that a waiting task holds when it runs, by name
+}
+
+// Queue is what waits for one resource.
+type Queue struct {
+	Resource string
+	Cap      int           // as in the snapshot
+	InUse    int           // calls that hold it, those that the plan starts included
+	Waiting  int           // tasks that would hold it
+	Next     time.Duration // until its rate allows a start; 0 when it does now
 }
 
 // Decision is one step of a plan.
@@ -45,6 +55,9 @@ const (
 	WaitNode   WaitFor = "node"   // no node that could take it is up
 	WaitModel  WaitFor = "model"  // no known node that could hold the model has it
 	WaitFacts  WaitFor = "facts"  // the memory of the node or the shape of the model is not known yet
+	WaitCap    WaitFor = "cap"    // a resource that is held by as many calls as may, or the node's cap on calls
+	WaitRate   WaitFor = "rate"   // a resource that was started as often as it may be
+	WaitFaster WaitFor = "faster" // a machine that ends it sooner, although it has to wait for it
 )
 
 // Explanation says why: one verdict per node, and what the task waits for, if it does.
@@ -65,7 +78,18 @@ type NodeVerdict struct {
 	Largest   int      // largest context in tokens that would fit when the node is empty; 0 none or unknown
 	Evict     []string // names of models that would have to go
 	Why       string   // one clause for people
+	Expect    Expect   // the parts of the score
 }
+
+// Expect is when a call would end on a node, by part, from now. All of it is an estimate; zero where the node cannot take it.
+type Expect struct {
+	Wait  time.Duration // until a slot, or what is in the way, is expected to be free
+	Load  time.Duration // of the model, and of what its load would displace
+	Serve time.Duration // prompt and output
+}
+
+// Finish is the sum of the parts.
+func (e Expect) Finish() time.Duration { return e.Wait + e.Load + e.Serve }
 
 // Verdict is the outcome for one node.
 type Verdict string
@@ -98,8 +122,9 @@ func (n Need) Total() uint64 {
 
 // Limits are the policy numbers of a fleet; the zero value means the defaults documented at each field.
 type Limits struct {
-	ReserveHost    uint64        // bytes kept free on host and unified pools; default: a tenth of the pool, at most 8 GiB
-	ReserveDevice  uint64        // bytes kept free on device pools; default 256 MiB
-	DefaultContext int           // tokens when neither task nor model says; default 8192, bounded by the model's own
-	MaxWait        time.Duration // after this a waiting task's model may displace a loaded one even when others wait for that; default max(60 s, 4 × load time)
+	ReserveHost    uint64              // bytes kept free on host and unified pools; default: a tenth of the pool, at most 8 GiB
+	ReserveDevice  uint64              // bytes kept free on device pools; default 256 MiB
+	DefaultContext int                 // tokens when neither task nor model says; default 8192, bounded by the model's own
+	MaxWait        time.Duration       // after this a waiting task's model may displace a loaded one even when others wait for that; default max(60 s, 4 × load time)
+	Pins           map[string][]string // model name with tag → ids or names of the nodes that keep it in memory
 }

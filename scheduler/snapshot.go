@@ -5,9 +5,23 @@ import "time"
 // Snapshot is everything a placement decision may depend on. It is a value: the caller builds it, Place reads it, and
 // the same snapshot always gives the same plan.
 type Snapshot struct {
-	Now     time.Time // the coordinator's clock when the snapshot was taken
-	Nodes   []Node    // every node ever seen in this fleet, lost ones too, sorted by ID
-	Waiting []Task    // attempts that could start now, oldest first
+	Now       time.Time                // the coordinator's clock when the snapshot was taken
+	Nodes     []Node                   // every node ever seen in this fleet, lost ones too, sorted by ID
+	Waiting   []Task                   // attempts that could start now, oldest first
+	Resources map[string]Resource      // caps and rates by name; a name that is not in it has none
+	Received  map[string]time.Duration // service that each run received, by run id, halved every ShareHalfLife; a run that is not in it received none
+}
+
+// ShareHalfLife is how fast the service that a run received stops counting against it: fair shares are about the last minutes,
+// so that a run of many hours is not shut out by every new one.
+const ShareHalfLife = 5 * time.Minute
+
+// Resource is anything else that a call holds while it runs: a site that may be asked so often, a browser, a database.
+type Resource struct {
+	Cap    int     // calls that may hold it at once; 0 means any number
+	InUse  int     // calls of ours that hold it now
+	Rate   float64 // starts per second; 0 means any number
+	Tokens float64 // starts that the rate allows at once now; between 0 and the burst
 }
 
 // Node is one machine with one Ollama, as last reported.
@@ -27,6 +41,25 @@ type Node struct {
 	RoomFor       string   // key of the task that the latest Unload here was for; it counts while that task waits and its model is nowhere
 	Simulated     bool
 	Avoid         map[string]time.Time // model digest → until when it is not to be tried here again (spilled, out of memory)
+	MaxCalls      int                  // calls at once on the node, over all its models; 0 means no cap
+	LoadRate      float64              // bytes of model file per second that it loads, learned; 0 means unknown
+	Speeds        map[string]Speed     // by digest, learned
+	Margins       map[MarginKey]uint64 // by load, learned: the 95th percentile of what was observed beyond the need, bytes; replaces the default margin
+}
+
+// Speed is what was measured of one model on one node. A field that is zero is unknown.
+type Speed struct {
+	Load    time.Duration // of a load
+	Prompt  float64       // prompt tokens per second
+	Decode  float64       // output tokens per second, of one call
+	Service time.Duration // mean of recent calls
+}
+
+// MarginKey says what a learned margin holds for; the version of Ollama and the devices are the node's.
+type MarginKey struct {
+	Digest  string
+	Context int // tokens per slot
+	Slots   int
 }
 
 // NodeState says whether a node takes work.
@@ -38,6 +71,7 @@ const (
 	NodeLost     NodeState = "lost"     // no report for a while; kept with its last facts, comes back by itself
 	NodeDraining NodeState = "draining" // finishes what it runs, takes nothing new
 	NodeDegraded NodeState = "degraded" // reports arrive, but its Ollama does not answer or its accelerator is lost
+	NodePaused   NodeState = "paused"   // outside its hours of use, or paused by a person: takes nothing, and its models go
 )
 
 // Bytes is an amount that may be unknown; unknown is not zero.
@@ -110,9 +144,20 @@ type Loaded struct {
 	Since     time.Time // when it was loaded, or first seen loaded; zero counts as long ago
 	LastUsed  time.Time // last start or end of an attempt of ours
 	Leaving   bool      // an unload is in flight: it takes nothing new and still holds its memory
-	Foreign   bool      // loaded by somebody else; may be evicted only when idle
+	Foreign   bool      // loaded by somebody else; never unloaded
+	Pinned    bool      // kept in memory by a person; never unloaded
 	Stuck     int       // unloads in a row that left it in memory
 	Retry     time.Time // after such an unload: not to be unloaded again before
+	Observed  Bytes     // what its load took of the device's free memory, measured
+	Calls     []Call    // the attempts of Busy, as far as more is known of them
+	Affinity  []string  // Task.Affinity of what ran there last, newest first
+}
+
+// Call is an attempt that runs.
+type Call struct {
+	Run   string
+	Since time.Time // when it was started
+	Work  Work
 }
 
 // Claim is memory set aside for a model that is loaded or loading.
@@ -135,5 +180,27 @@ type Task struct {
 	Embed   bool
 	Prefer  string // node id that should take it when it is equally good (shared context is warm there)
 	// Pinned, when set, is the only node that may take it: a coordinator that came back re-attaches there.
-	Pinned string
+	Pinned    string
+	Priority  Priority
+	Weight    float64  // share of its run beside other runs; 0 counts as 1
+	Work      Work     // what it is expected to take
+	Affinity  string   // hash of the shared context or conversation: what ran before with the same one has its prompt warm
+	Resources []string // named resources that it holds while it runs, beside its slot
+}
+
+// Priority orders tasks before their age and their run's share do.
+type Priority int
+
+// The priorities.
+const (
+	PriorityBatch       Priority = -1
+	PriorityNormal      Priority = 0
+	PriorityInteractive Priority = 1
+)
+
+// Work is the expected size of a call in tokens. A field that is zero is unknown.
+type Work struct {
+	Prompt int
+	Output int
+	Shared int // of the prompt: tokens that are the same for every task with its Affinity
 }
