@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/probe"
 	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
 	"github.com/loopkeeper/loopkeeper/worker/announce"
 	"github.com/loopkeeper/loopkeeper/worker/ollama"
@@ -61,10 +62,10 @@ func Start(ctx context.Context, o Options) (*Worker, error) {
 	}
 	w := &Worker{o: o, client: client, done: make(chan struct{})}
 	w.stop = sync.OnceFunc(w.end)
-	probe := hwprobe.NewOptions()
+	machine := probe.ThisMachine()
 	w.serve = serve.New(ctx, serve.Options{NodeID: o.NodeID, Name: o.Name, Version: o.Version, Fleet: o.Fleet, Ollama: client, Slots: o.Slots,
 		Memory: o.Memory, Heartbeat: o.Heartbeat, Log: o.Log.With("part", "worker"),
-		Probe: func(ctx context.Context) hwprobe.Report { return hwprobe.Probe(ctx, probe) }})
+		Probe: func(ctx context.Context) hwprobe.Report { return probe.Probe(ctx, machine) }})
 	// Stop waits for the calls: what they use must not end before them.
 	options := append(slices.Clone(o.Server), grpc.WaitForHandlers(true))
 	w.server = grpc.NewServer(append(options, serve.Recovery(o.Log.With("part", "worker"))...)...)

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/probe"
 	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
 )
 
@@ -18,7 +19,7 @@ const (
 	// machine for so long that it counts as lost.
 	askTimeout = 5 * time.Second
 	// firstProbe is the bound on the first probe, which may have to start a driver.
-	firstProbe = hwprobe.DefaultTimeout
+	firstProbe = probe.DefaultTimeout
 	// minLook is the least time between two looks: Ollama up to 0.17.4 reads its list of loaded models without a lock.
 	minLook = 500 * time.Millisecond
 )
@@ -103,25 +104,25 @@ func (m *monitor) latest() (*workerv1.NodeReport, <-chan struct{}) {
 func (m *monitor) look(ctx context.Context, patience time.Duration) *workerv1.NodeReport {
 	r := &workerv1.NodeReport{Slots: int32(m.o.Slots), HeartbeatSeconds: int32(m.o.Heartbeat / time.Second)}
 	r.Running, r.Kept = m.calls.keys()
-	var probe hwprobe.Report
+	var found hwprobe.Report
 	var asked sync.WaitGroup
 	asked.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		probe = m.o.Probe(ctx)
+		found = m.o.Probe(ctx)
 	})
 	m.askOllama(ctx, r)
 	asked.Wait()
 	r.Time = timestamppb.Now()
-	r.Host = &workerv1.Host{Hostname: probe.Host.Hostname, Os: probe.Host.OS, Cpu: probe.Host.CPU, Cores: int32(probe.Host.Cores)}
-	if raw, err := json.Marshal(probe); err == nil { // a report is plain values: it always marshals
+	r.Host = &workerv1.Host{Hostname: found.Host.Hostname, Os: found.Host.OS, Cpu: found.Host.CPU, Cores: int32(found.Host.Cores)}
+	if raw, err := json.Marshal(found); err == nil { // a report is plain values: it always marshals
 		r.ProbeJson = raw
 	}
-	for _, w := range probe.Warnings {
+	for _, w := range found.Warnings {
 		r.Warnings = append(r.Warnings, &workerv1.Warning{Code: string(w.Code), Text: w.Message, Next: w.Next})
 	}
 	if !r.Simulated {
-		hardware(probe, r)
+		hardware(found, r)
 		if last := m.last(); !last.GetSimulated() {
 			keepTotals(r, last)
 		}

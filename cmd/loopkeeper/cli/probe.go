@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/loopkeeper/loopkeeper/cmd/loopkeeper/ui"
-	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/probe"
 )
 
 func newProbe(a *app) *cobra.Command {
@@ -13,7 +15,9 @@ func newProbe(a *app) *cobra.Command {
 		Long:    "Show what this machine has: devices, memory pools, and where each number comes from. It needs no daemon.",
 		Example: "  loopkeeper probe\n  loopkeeper probe -o json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r := hwprobe.Probe(cmd.Context(), hwprobe.NewOptions())
+			ctx, cancel := context.WithTimeout(cmd.Context(), probe.DefaultTimeout)
+			defer cancel()
+			r := probe.Probe(ctx, probe.ThisMachine())
 			if a.json() {
 				return a.printJSON(r)
 			}

@@ -1,4 +1,4 @@
-package hwprobe
+package probe
 
 import (
 	"context"
@@ -16,32 +16,48 @@ import (
 
 	"github.com/shirou/gopsutil/v3/common"
 	"golang.org/x/tools/txtar"
+
+	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/host"
+	"github.com/loopkeeper/loopkeeper/hwprobe/source"
 )
 
-// fixedHost is a HostReader with known facts.
-type fixedHost Host
+// fixedHost is a host with known facts.
+type fixedHost hwprobe.Host
 
-func (h fixedHost) ReadHost(context.Context) (Host, error) { return Host(h), nil }
+// machine is one made up of files, a vendor's tools and a host.
+func machine(files fs.FS, tools source.Runner, h fixedHost) source.Machine {
+	return source.Machine{OS: "linux", Arch: h.Arch, Files: files, Commands: tools, Calls: source.Calls{
+		host.CallHost: func(context.Context, ...string) (any, error) { return hwprobe.Host(h), nil },
+	}}
+}
+
+// realHost is one whose host is read from the system, or from what the context says in its place.
+func realHost(files fs.FS, tools source.Runner) source.Machine {
+	return source.Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, Files: files, Commands: tools, Calls: host.Calls()}
+}
 
 // bigHost has more memory than any fixture's device wants of it.
 func bigHost(arch string) fixedHost {
-	return fixedHost{OS: "linux", Arch: arch, TotalBytes: Known[uint64](124 << 30), AvailableBytes: Known[uint64](120 << 30)}
+	return fixedHost{OS: "linux", Arch: arch, TotalBytes: hwprobe.Known[uint64](124 << 30), AvailableBytes: hwprobe.Known[uint64](120 << 30)}
 }
 
 // printed is a Runner whose nvidia-smi prints the same to every query; absent is one without nvidia-smi.
-type printed Output
+type printed source.Output
 
-func (p printed) Run(context.Context, string, ...string) (Output, error) { return Output(p), nil }
+func (p printed) Run(context.Context, string, ...string) (source.Output, error) {
+	return source.Output(p), nil
+}
 
 type absent struct{}
 
-func (absent) Run(_ context.Context, name string, _ ...string) (Output, error) {
-	return Output{}, &exec.Error{Name: name, Err: exec.ErrNotFound}
+func (absent) Run(_ context.Context, name string, _ ...string) (source.Output, error) {
+	return source.Output{}, &exec.Error{Name: name, Err: exec.ErrNotFound}
 }
 
 func readFixture(t testing.TB, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name))
+	text, err := os.ReadFile(filepath.Join("..", "../testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,35 +104,35 @@ var corrected = map[string]string{
 }
 
 // probeFixture probes the machine or machines that a fixture was recorded on.
-func probeFixture(t *testing.T, name string) []Report {
+func probeFixture(t *testing.T, name string) []hwprobe.Report {
 	t.Helper()
 	none := fstest.MapFS{}
 	switch {
 	case name == "amd-sysfs-strixhalo-gtt96.txtar": // reconstructed without the files that say which device it is
 		dir := "sys/class/drm/card1/device/"
 		root := tree(t, name, dir+"vendor", "0x1002\n", dir+"uevent", "DRIVER=amdgpu\nPCI_ID=1002:1586\nPCI_SLOT_NAME=0000:c5:00.0\n")
-		return []Report{Probe(t.Context(), Options{Root: root, Runner: absent{}, Host: bigHost("amd64")})}
+		return []hwprobe.Report{Probe(t.Context(), machine(root, absent{}, bigHost("amd64")))}
 	case strings.HasSuffix(name, ".txtar"):
-		return []Report{Probe(t.Context(), Options{Root: tree(t, name), Runner: absent{}, Host: bigHost("amd64")})}
+		return []hwprobe.Report{Probe(t.Context(), machine(tree(t, name), absent{}, bigHost("amd64")))}
 	case strings.HasPrefix(name, "nvidia-err-"):
 		text := []byte(readFixture(t, name)) // which stream it came on was not recorded
-		return []Report{
-			Probe(t.Context(), Options{Root: none, Runner: printed{Stdout: text, ExitCode: 9}, Host: bigHost("amd64")}),
-			Probe(t.Context(), Options{Root: none, Runner: printed{Stderr: text, ExitCode: 9}, Host: bigHost("amd64")}),
+		return []hwprobe.Report{
+			Probe(t.Context(), machine(none, printed{Stdout: text, ExitCode: 9}, bigHost("amd64"))),
+			Probe(t.Context(), machine(none, printed{Stderr: text, ExitCode: 9}, bigHost("amd64"))),
 		}
 	case strings.Contains(name, "gb10") && strings.HasSuffix(name, ".csv"):
 		ctx := meminfo(t, readFixture(t, "gb10.meminfo.txt"))
-		return []Report{Probe(ctx, Options{Root: none, Runner: printed{Stdout: []byte(readFixture(t, name))}})}
+		return []hwprobe.Report{Probe(ctx, realHost(none, printed{Stdout: []byte(readFixture(t, name))}))}
 	case strings.HasSuffix(name, ".csv"):
-		var reports []Report
+		var reports []hwprobe.Report
 		for _, body := range machines(name, readFixture(t, name)) {
 			out := printed{Stdout: []byte(missingHeaders[name] + body)}
-			reports = append(reports, Probe(t.Context(), Options{Root: none, Runner: out, Host: bigHost("amd64")}))
+			reports = append(reports, Probe(t.Context(), machine(none, out, bigHost("amd64"))))
 		}
 		return reports
 	}
 	ctx := meminfo(t, readFixture(t, name))
-	return []Report{Probe(ctx, Options{Root: none, Runner: absent{}})}
+	return []hwprobe.Report{Probe(ctx, realHost(none, absent{}))}
 }
 
 // machines splits the one recording that has a line each of two machines.
@@ -145,11 +161,11 @@ func TestRightAnswers(t *testing.T) {
 					t.Fatalf("report %d has devices %+v, want %s", i, usable, devices)
 				}
 				if want == 0 {
-					checkPool(t, r, HostPool, strings.Fields(total)[0], strings.Fields(free)[0])
+					checkPool(t, r, hwprobe.HostPool, strings.Fields(total)[0], strings.Fields(free)[0])
 					continue
 				}
 				checkPool(t, r, usable[0].Pool, total, free)
-				if answer := strings.Split(unified, ",")[0]; usable[0].Integrated != Known(answer == "yes") {
+				if answer := strings.Split(unified, ",")[0]; usable[0].Integrated != hwprobe.Known(answer == "yes") {
 					t.Errorf("integrated %v, want %s", usable[0].Integrated, answer)
 				}
 			}
@@ -158,17 +174,17 @@ func TestRightAnswers(t *testing.T) {
 }
 
 // usableDevices leaves out devices that are known of only because something says that they are lost.
-func usableDevices(r Report) []Device {
-	var usable []Device
+func usableDevices(r hwprobe.Report) []hwprobe.Device {
+	var usable []hwprobe.Device
 	for _, d := range r.Devices {
-		if d.State != StateLost {
+		if d.State != hwprobe.StateLost {
 			usable = append(usable, d)
 		}
 	}
 	return usable
 }
 
-func checkPool(t *testing.T, r Report, id, total, free string) {
+func checkPool(t *testing.T, r hwprobe.Report, id, total, free string) {
 	t.Helper()
 	p, found := r.Pool(id)
 	if !found {
@@ -176,7 +192,7 @@ func checkPool(t *testing.T, r Report, id, total, free string) {
 	}
 	for _, c := range []struct {
 		name, want string
-		got        Bytes
+		got        hwprobe.Bytes
 	}{{"total", total, p.TotalBytes}, {"free", free, p.FreeBytes}} {
 		want := c.want
 		switch want {
@@ -196,7 +212,7 @@ func checkPool(t *testing.T, r Report, id, total, free string) {
 }
 
 // checkConsistent holds what is true of every report.
-func checkConsistent(t *testing.T, r Report) {
+func checkConsistent(t *testing.T, r hwprobe.Report) {
 	t.Helper()
 	for _, p := range r.Pools {
 		total, knowsTotal := p.TotalBytes.Value()
@@ -219,7 +235,7 @@ func checkConsistent(t *testing.T, r Report) {
 		}
 	}
 	text, err := json.Marshal(r)
-	var back Report
+	var back hwprobe.Report
 	if err == nil {
 		err = json.Unmarshal(text, &back)
 	}
@@ -229,7 +245,7 @@ func checkConsistent(t *testing.T, r Report) {
 }
 
 func TestIndexNamesEveryFixture(t *testing.T) {
-	entries, err := os.ReadDir("testdata")
+	entries, err := os.ReadDir("../testdata")
 	if err != nil {
 		t.Fatal(err)
 	}

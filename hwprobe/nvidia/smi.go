@@ -1,10 +1,13 @@
-package hwprobe
+package nvidia
 
 import (
 	"math"
 	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/source"
 )
 
 // The fields asked of nvidia-smi. The basic ones have existed for a decade; one unknown field fails a whole query, so the
@@ -83,23 +86,23 @@ func (r smiRow) text(field string) string {
 }
 
 // number returns a cell's number; its unit, if any, is what the caller's field has.
-func (r smiRow) number(field string) Number {
+func (r smiRow) number(field string) hwprobe.Number {
 	value, _, _ := strings.Cut(r.text(field), " ")
-	return parseNumber(value)
+	return source.ParseNumber(value)
 }
 
 // bytes returns a cell's memory size. nvidia-smi gives MiB, also where it prints no unit; another unit is not guessed at.
-func (r smiRow) bytes(field string) Bytes {
+func (r smiRow) bytes(field string) hwprobe.Bytes {
 	const mebibyte = 1 << 20
 	value, unit, _ := strings.Cut(r.text(field), " ")
 	if unit == "" {
 		unit = r.units[field]
 	}
-	n, known := parseUint(value).Value()
+	n, known := source.ParseUint(value).Value()
 	if !known || n > math.MaxUint64/mebibyte || (unit != "" && unit != "MiB") {
-		return Bytes{}
+		return hwprobe.Bytes{}
 	}
-	return Known(n * mebibyte)
+	return hwprobe.Known(n * mebibyte)
 }
 
 // notSupported says whether the cell was asked for and the driver has no such thing on this device, which is different
@@ -134,30 +137,30 @@ func squeeze(text string) string {
 // smiFailure is one way in which nvidia-smi fails, told by its text: exit codes differ between versions.
 type smiFailure struct {
 	text  string // squeezed, see squeeze
-	code  WarningCode
-	state State // of the cards that it is about
+	code  hwprobe.WarningCode
+	state hwprobe.State // of the cards that it is about
 	next  string
 }
 
 var smiFailures = []smiFailure{
-	{"driver/libraryversionmismatch", WarnDriverMismatch, StateDegraded,
+	{"driver/libraryversionmismatch", hwprobe.WarnDriverMismatch, hwprobe.StateDegraded,
 		"the driver was upgraded under a running kernel: reboot, or unload and reload the nvidia kernel modules"},
-	{"couldn'tcommunicatewiththenvidiadriver", WarnDriverNotLoaded, StateDegraded,
+	{"couldn'tcommunicatewiththenvidiadriver", hwprobe.WarnDriverNotLoaded, hwprobe.StateDegraded,
 		"load the driver (modprobe nvidia) or reinstall it for the running kernel, then see dmesg"},
-	{"couldn'tfindlibnvidia-ml", WarnDriverNotLoaded, StateDegraded,
+	{"couldn'tfindlibnvidia-ml", hwprobe.WarnDriverNotLoaded, hwprobe.StateDegraded,
 		"install the driver's user libraries, or give the container the utility capability of the NVIDIA container toolkit"},
-	{"drivernotloaded", WarnDriverNotLoaded, StateDegraded,
+	{"drivernotloaded", hwprobe.WarnDriverNotLoaded, hwprobe.StateDegraded,
 		"load the driver (modprobe nvidia) or reinstall it for the running kernel, then see dmesg"},
-	{"gpuaccessblockedbytheoperatingsystem", WarnAccessLost, StateDegraded,
+	{"gpuaccessblockedbytheoperatingsystem", hwprobe.WarnAccessLost, hwprobe.StateDegraded,
 		"update Windows, WSL (wsl --update) and the Windows driver, then run wsl --shutdown"},
-	{"failedtoinitializenvml:unknownerror", WarnAccessLost, StateDegraded,
+	{"failedtoinitializenvml:unknownerror", hwprobe.WarnAccessLost, hwprobe.StateDegraded,
 		"the container lost its devices, as happens after systemctl daemon-reload: restart the container"},
-	{"insufficientpermissions", WarnNoPermission, StateDegraded,
+	{"insufficientpermissions", hwprobe.WarnNoPermission, hwprobe.StateDegraded,
 		"let this user open /dev/nvidia*, or run the container with access to the GPU"},
-	{"gpuislost", WarnDeviceLost, StateLost, "reboot; if it happens again check power, cooling and the card's seat"},
-	{"unabletodeterminethedevicehandle", WarnDeviceLost, StateLost,
+	{"gpuislost", hwprobe.WarnDeviceLost, hwprobe.StateLost, "reboot; if it happens again check power, cooling and the card's seat"},
+	{"unabletodeterminethedevicehandle", hwprobe.WarnDeviceLost, hwprobe.StateLost,
 		"see dmesg for Xid errors, then reboot; if it happens again check power, cooling and the card's seat"},
-	{"nodeviceswerefound", WarnDriverNotLoaded, StateDegraded,
+	{"nodeviceswerefound", hwprobe.WarnDriverNotLoaded, hwprobe.StateDegraded,
 		"see dmesg: the driver is loaded but could not start the card"},
 }
 
@@ -169,7 +172,7 @@ func classifySMI(text string) smiFailure {
 			return failure
 		}
 	}
-	return smiFailure{code: WarnToolFailed, state: StateDegraded, next: "run nvidia-smi by hand on this machine and look at what it prints"}
+	return smiFailure{code: hwprobe.WarnToolFailed, state: hwprobe.StateDegraded, next: "run nvidia-smi by hand on this machine and look at what it prints"}
 }
 
 // smiTooOld says whether the driver does not know one of the fields.
@@ -181,7 +184,7 @@ var smiAddress = regexp.MustCompile(`GPU\s*([0-9a-fA-F]{1,8}:[0-9a-fA-F]{2}:[0-9
 func failedAddresses(text string) []string {
 	var addresses []string
 	for _, match := range smiAddress.FindAllStringSubmatch(text, -1) {
-		if address, ok := PCIAddress(match[1]); ok {
+		if address, ok := hwprobe.PCIAddress(match[1]); ok {
 			addresses = append(addresses, address)
 		}
 	}

@@ -1,4 +1,4 @@
-package hwprobe
+package nvidia
 
 import (
 	"cmp"
@@ -9,6 +9,10 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+
+	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/drm"
+	"github.com/loopkeeper/loopkeeper/hwprobe/source"
 )
 
 const pciVendorNVIDIA = "0x10de"
@@ -16,39 +20,39 @@ const pciVendorNVIDIA = "0x10de"
 // smiPaths are where nvidia-smi is looked for: on the PATH, and where WSL puts it for shells only.
 var smiPaths = []string{"nvidia-smi", "/usr/lib/wsl/lib/nvidia-smi"}
 
-// probeNVIDIA asks nvidia-smi, and looks in sysfs for cards that nvidia-smi does not answer for, so that a broken driver
+// Probe asks nvidia-smi, and looks in sysfs for cards that nvidia-smi does not answer for, so that a broken driver
 // is never taken for a machine without a GPU.
-func probeNVIDIA(ctx context.Context, m machine) findings {
-	var f findings
-	answer, err := querySMI(ctx, m.runner)
+func Probe(ctx context.Context, m source.Machine, host hwprobe.Host) hwprobe.Findings {
+	f := &hwprobe.Findings{}
+	answer, err := querySMI(ctx, m.Commands)
 	rows, rest := parseSMI(string(answer.Stdout))
 	for i, row := range rows {
 		d, p := nvidiaDevice(i, row)
-		f.add(d, p)
-		f.warnings = append(f.warnings, nvidiaWarnings(d, p, row)...)
+		f.Add(d, p)
+		f.Warnings = append(f.Warnings, nvidiaWarnings(d, p, row)...)
 	}
-	missing := slices.DeleteFunc(drmCards(m.root, pciVendorNVIDIA), func(c card) bool {
-		return slices.ContainsFunc(f.devices, func(d Device) bool { return c.pci != "" && d.PCI == c.pci })
+	missing := slices.DeleteFunc(drm.Cards(m.Files, pciVendorNVIDIA), func(c drm.Card) bool {
+		return slices.ContainsFunc(f.Devices, func(d hwprobe.Device) bool { return c.PCI != "" && d.PCI == c.PCI })
 	})
 	text := strings.TrimSpace(rest + "\n" + string(answer.Stderr))
 	switch {
 	case err != nil:
-		f.addUnread(missing, m.host, failureOf(err), text)
+		addUnread(f, missing, host, failureOf(err), text)
 		if !errors.Is(err, exec.ErrNotFound) && len(missing) == 0 {
-			f.warn(failureOf(err).code, "", err.Error(), failureOf(err).next)
+			f.Warn(failureOf(err).code, "", err.Error(), failureOf(err).next)
 		}
 	case answer.ExitCode == 0 && len(rows) > 0 && text == "":
-		f.addUnread(missing, m.host, smiFailure{code: WarnDriverNotLoaded, state: StateDegraded,
+		addUnread(f, missing, host, smiFailure{code: hwprobe.WarnDriverNotLoaded, state: hwprobe.StateDegraded,
 			next: "bind the card to NVIDIA's driver (lspci -k shows which driver has it)"}, "nvidia-smi does not list it")
 	default:
-		f.addFailure(missing, m.host, answer, text, len(rows) > 0)
+		addFailure(f, missing, host, answer, text, len(rows) > 0)
 	}
-	return f
+	return *f
 }
 
 // querySMI runs the richest query that the driver understands. A tool that is not installed is exec.ErrNotFound.
-func querySMI(ctx context.Context, runner Runner) (Output, error) {
-	var answer Output
+func querySMI(ctx context.Context, runner source.Runner) (source.Output, error) {
+	var answer source.Output
 	var err error
 	for _, name := range smiPaths {
 		for _, fields := range []string{allFields, basicFields} {
@@ -71,13 +75,13 @@ func querySMI(ctx context.Context, runner Runner) (Output, error) {
 }
 
 // nvidiaDevice makes a device and its pool of one row. A unified device has no memory of its own: it draws on the host's.
-func nvidiaDevice(index int, row smiRow) (Device, Pool) {
-	d := Device{
-		Vendor: NVIDIA, Name: row.text("name"), UUID: row.text("uuid"), Driver: row.text("driver_version"), State: StateOK,
+func nvidiaDevice(index int, row smiRow) (hwprobe.Device, hwprobe.Pool) {
+	d := hwprobe.Device{
+		Vendor: hwprobe.NVIDIA, Name: row.text("name"), UUID: row.text("uuid"), Driver: row.text("driver_version"), State: hwprobe.StateOK,
 		Utilisation: row.number("utilization.gpu"), Temperature: row.number("temperature.gpu"), Power: row.number("power.draw"),
-		Integrated: Known(nvidiaUnified(row)),
+		Integrated: hwprobe.Known(nvidiaUnified(row)),
 	}
-	d.PCI, _ = PCIAddress(row.text("pci.bus_id"))
+	d.PCI, _ = hwprobe.PCIAddress(row.text("pci.bus_id"))
 	switch {
 	case d.PCI != "":
 		d.ID = "gpu:" + d.PCI
@@ -88,22 +92,22 @@ func nvidiaDevice(index int, row smiRow) (Device, Pool) {
 	}
 	d.Pool = d.ID
 	if d.Integrated.Or(false) {
-		d.Pool = HostPool
+		d.Pool = hwprobe.HostPool
 	}
-	p := Pool{ID: d.ID, Kind: PoolOfDevice}
+	p := hwprobe.Pool{ID: d.ID, Kind: hwprobe.PoolOfDevice}
 	total, free := row.bytes("memory.total"), row.bytes("memory.free")
 	if total.Or(0) == 0 || free.Or(0) > total.Or(0) { // impossible, so nothing is known
-		total, free = Bytes{}, Bytes{}
+		total, free = hwprobe.Bytes{}, hwprobe.Bytes{}
 	}
-	setBytes(&p.TotalBytes, &p.TotalSource, total, SourceNVIDIASMI)
-	setBytes(&p.FreeBytes, &p.FreeSource, free, SourceNVIDIASMI)
+	p.SetTotal(total, hwprobe.SourceNVIDIASMI)
+	p.SetFree(free, hwprobe.SourceNVIDIASMI)
 	switch {
 	case row.says("gpuislost"):
-		d.State = StateLost
+		d.State = hwprobe.StateLost
 	case row.cells["mig.mode.current"] == "Enabled":
-		d.State = StateUnsupported
-	case d.Pool != HostPool && total == (Bytes{}):
-		d.State = StateDegraded
+		d.State = hwprobe.StateUnsupported
+	case d.Pool != hwprobe.HostPool && total == (hwprobe.Bytes{}):
+		d.State = hwprobe.StateDegraded
 	}
 	return d, p
 }
@@ -119,21 +123,21 @@ func nvidiaUnified(row smiRow) bool {
 	return row.notSupported("memory.total") && row.notSupported("memory.free") && named("name") && named("uuid")
 }
 
-func nvidiaWarnings(d Device, p Pool, row smiRow) []Warning {
-	warning := func(code WarningCode, message, next string) []Warning {
-		return []Warning{{Code: code, Device: d.ID, Message: d.Name + ": " + message, Next: next}}
+func nvidiaWarnings(d hwprobe.Device, p hwprobe.Pool, row smiRow) []hwprobe.Warning {
+	warning := func(code hwprobe.WarningCode, message, next string) []hwprobe.Warning {
+		return []hwprobe.Warning{{Code: code, Device: d.ID, Message: d.Name + ": " + message, Next: next}}
 	}
 	switch {
-	case d.State == StateLost:
-		return warning(WarnDeviceLost, "the GPU is lost", "reboot; if it happens again check power, cooling and the card's seat")
-	case d.State == StateUnsupported:
-		return warning(WarnPartitioned, "it is split into MIG instances, which this version does not read",
+	case d.State == hwprobe.StateLost:
+		return warning(hwprobe.WarnDeviceLost, "the GPU is lost", "reboot; if it happens again check power, cooling and the card's seat")
+	case d.State == hwprobe.StateUnsupported:
+		return warning(hwprobe.WarnPartitioned, "it is split into MIG instances, which this version does not read",
 			"switch MIG off (nvidia-smi -mig 0) to use the card as one")
 	case row.says("insufficientpermissions"):
-		return warning(WarnNoPermission, "nvidia-smi may not read its memory",
+		return warning(hwprobe.WarnNoPermission, "nvidia-smi may not read its memory",
 			"let this user open /dev/nvidia*, or run the container with access to the GPU")
-	case d.Pool != HostPool && p.TotalBytes == (Bytes{}):
-		return warning(WarnMemoryUnknown, "nvidia-smi does not tell its memory", "run nvidia-smi -q by hand and look at FB Memory Usage")
+	case d.Pool != hwprobe.HostPool && p.TotalBytes == (hwprobe.Bytes{}):
+		return warning(hwprobe.WarnMemoryUnknown, "nvidia-smi does not tell its memory", "run nvidia-smi -q by hand and look at FB Memory Usage")
 	}
 	return nil
 }
@@ -142,55 +146,55 @@ func nvidiaWarnings(d Device, p Pool, row smiRow) []Warning {
 func failureOf(err error) smiFailure {
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return smiFailure{code: WarnToolMissing, state: StateDegraded,
+		return smiFailure{code: hwprobe.WarnToolMissing, state: hwprobe.StateDegraded,
 			next: "install NVIDIA's driver with nvidia-smi, or put nvidia-smi on this process's PATH"}
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, ErrStuck):
-		return smiFailure{code: WarnToolTimeout, state: StateDegraded,
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, source.ErrStuck):
+		return smiFailure{code: hwprobe.WarnToolTimeout, state: hwprobe.StateDegraded,
 			next: "see dmesg for Xid errors; a hanging nvidia-smi usually ends only with a reboot"}
 	}
 	return classifySMI("")
 }
 
 // addFailure records a failure that nvidia-smi printed. It may be about the cards whose addresses it names, or about all.
-func (f *findings) addFailure(missing []card, host Host, answer Output, text string, hasRows bool) {
+func addFailure(f *hwprobe.Findings, missing []drm.Card, host hwprobe.Host, answer source.Output, text string, hasRows bool) {
 	failure := classifySMI(text)
 	addresses := failedAddresses(text)
 	if len(addresses) == 0 {
 		switch {
 		case len(missing) > 0:
-			f.addUnread(missing, host, failure, text)
+			addUnread(f, missing, host, failure, text)
 		case failure.text == "nodeviceswerefound": // and sysfs has none either: a driver without a card is no fault
 		case !hasRows || answer.ExitCode != 0:
 			said := cmp.Or(excerpt(text), "it printed no device and no reason")
-			f.warn(failure.code, "", fmt.Sprintf("nvidia-smi failed with exit code %d: %s", answer.ExitCode, said), failure.next)
+			f.Warn(failure.code, "", fmt.Sprintf("nvidia-smi failed with exit code %d: %s", answer.ExitCode, said), failure.next)
 		}
 		return
 	}
 	for _, address := range addresses {
-		missing = slices.DeleteFunc(missing, func(c card) bool { return c.pci == address })
-		f.addUnread([]card{{pci: address}}, host, failure, text)
+		missing = slices.DeleteFunc(missing, func(c drm.Card) bool { return c.PCI == address })
+		addUnread(f, []drm.Card{{PCI: address}}, host, failure, text)
 	}
 	// Older versions give up at the first bad card, so nothing is known about the others.
-	f.addUnread(missing, host, smiFailure{code: WarnToolFailed, state: StateDegraded, next: failure.next}, text)
+	addUnread(f, missing, host, smiFailure{code: hwprobe.WarnToolFailed, state: hwprobe.StateDegraded, next: failure.next}, text)
 }
 
 // addUnread adds cards that are there and that nvidia-smi tells nothing about.
-func (f *findings) addUnread(cards []card, host Host, failure smiFailure, why string) {
+func addUnread(f *hwprobe.Findings, cards []drm.Card, host hwprobe.Host, failure smiFailure, why string) {
 	for _, c := range cards {
-		d := Device{ID: c.deviceID(), Vendor: NVIDIA, Name: "NVIDIA GPU", PCI: c.pci, Driver: c.driver, State: failure.state}
-		if c.id != "" {
-			d.Name += " (" + c.id + ")"
+		d := hwprobe.Device{ID: c.DeviceID(), Vendor: hwprobe.NVIDIA, Name: "NVIDIA GPU", PCI: c.PCI, Driver: c.Driver, State: failure.state}
+		if c.ID != "" {
+			d.Name += " (" + c.ID + ")"
 		}
 		if host.Arch == "amd64" { // NVIDIA's unified devices are all ARM systems
-			d.Integrated = Known(false)
+			d.Integrated = hwprobe.Known(false)
 		}
 		d.Pool = d.ID
-		f.add(d, Pool{ID: d.ID, Kind: PoolOfDevice})
+		f.Add(d, hwprobe.Pool{ID: d.ID, Kind: hwprobe.PoolOfDevice})
 		message := d.Name + ": nvidia-smi does not answer for it"
 		if why != "" {
 			message += ": " + excerpt(why)
 		}
-		f.warn(failure.code, d.ID, message, failure.next)
+		f.Warn(failure.code, d.ID, message, failure.next)
 	}
 }
 

@@ -1,4 +1,4 @@
-package hwprobe
+package probe
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package hwprobe
+package source
 
 import (
 	"bytes"

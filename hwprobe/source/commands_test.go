@@ -1,11 +1,10 @@
-package hwprobe
+package source
 
 import (
 	"context"
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
@@ -110,35 +109,5 @@ func TestCommandThatCannotBeKilledIsNotStartedAgain(t *testing.T) {
 	}
 	if out, err := c.Run(t.Context(), os.Args[0]); err != nil || out.ExitCode != 9 {
 		t.Errorf("after it ended: code %d, %v", out.ExitCode, err)
-	}
-}
-
-// The whole probe with a real nvidia-smi on the PATH that misbehaves.
-func TestProbeSurvivesABadTool(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("needs symbolic links")
-	}
-	for how, want := range map[string]WarningCode{
-		"hang": WarnToolTimeout, "flood": WarnToolFailed, "exit9": WarnToolFailed, "half": WarnToolFailed, "crash": WarnToolFailed,
-	} {
-		t.Run(how, func(t *testing.T) {
-			dir := t.TempDir()
-			if err := os.Symlink(os.Args[0], filepath.Join(dir, "nvidia-smi")); err != nil {
-				t.Fatal(err)
-			}
-			t.Setenv("PATH", dir)
-			t.Setenv(behaviour, how)
-			timeout := time.Minute
-			if how == "hang" {
-				timeout = 500 * time.Millisecond
-			}
-			r := Probe(t.Context(), Options{Root: os.DirFS(t.TempDir()), Timeout: timeout})
-			if len(r.Warnings) != 1 || r.Warnings[0].Code != want || r.Warnings[0].Next == "" {
-				t.Errorf("warnings %+v, want one %s", r.Warnings, want)
-			}
-			if len(r.Devices) != 0 || len(r.Pools) != 1 || r.Pools[0].TotalBytes.Or(0) == 0 {
-				t.Errorf("devices %v, pools %v; want the host pool alone", r.Devices, r.Pools)
-			}
-		})
 	}
 }

@@ -1,10 +1,12 @@
-package hwprobe
+package probe
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
 	"testing/fstest"
+
+	"github.com/loopkeeper/loopkeeper/hwprobe"
 )
 
 func ExampleProbe() {
@@ -13,8 +15,8 @@ func ExampleProbe() {
 		" temperature.gpu, power.draw [W], addressing_mode, mig.mode.current\n" +
 		"GPU-0, NVIDIA GeForce RTX 4080 SUPER, 00000000:01:00.0, 595.71.05, 16376 MiB, 15348 MiB, 0 %, 43, [N/A], HMM, [N/A]\n")}
 	host := fixedHost{Hostname: "den", OS: "linux", Arch: "amd64", CPU: "AMD Ryzen 7", Cores: 16,
-		TotalBytes: Known[uint64](67108864000), AvailableBytes: Known[uint64](60000000000)}
-	report := Probe(context.Background(), Options{Root: root, Runner: smi, Host: host})
+		TotalBytes: hwprobe.Known[uint64](67108864000), AvailableBytes: hwprobe.Known[uint64](60000000000)}
+	report := Probe(context.Background(), machine(root, smi, host))
 	text, err := json.MarshalIndent(report, "", "  ")
 	if err != nil {
 		fmt.Println(err)
