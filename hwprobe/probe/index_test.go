@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -57,7 +60,7 @@ func (absent) Run(_ context.Context, name string, _ ...string) (source.Output, e
 
 func readFixture(t testing.TB, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "../testdata", name))
+	text, err := os.ReadFile(filepath.Join("..", "testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,85 +94,119 @@ func meminfo(t *testing.T, text string) context.Context {
 	return context.WithValue(t.Context(), common.EnvKey, common.EnvMap{common.HostProcEnvKey: proc})
 }
 
-// missingHeaders are the headers of recordings that have none; every query of a probe has one.
-var missingHeaders = map[string]string{
-	"nvidia-smi-jetson-addressing.query.csv": "addressing_mode, memory.total [MiB], name\n",
-	"nvidia-smi-vgpu-h100l.query.csv":        "clocks.current.sm [MHz], memory.total [MiB], name\n",
+// recording says how a fixture becomes the machine that it was recorded on. Each vendor's are in its own file,
+// index_<vendor>_test.go, beside the rows that no probe reads (with the reason) and the answers that the index has wrong.
+type recording struct {
+	pattern string // of the fixture's name, see path.Match
+	// probe returns a report per machine, or per way in which the fixture may have reached a probe.
+	probe func(t *testing.T, file string) []hwprobe.Report
 }
 
-// corrected are answers of the index that its own fixture contradicts.
-var corrected = map[string]string{
-	// The recording says "MemAvailable: 24016524 kB", which is 24592920576 bytes; 24225292288 occurs nowhere in it.
-	"host-no-gpu-2core-vm.txt": "24592920576",
+// answer is what is right about a fixture, a value per device in the order of the fixture: bytes, "?" for unknown, "-" for
+// not told by this row.
+type answer struct {
+	devices int
+	total   []string
+	free    []string
+	unified []string // "yes" or "no"
+	why     string   // where it differs from the index: the argument
 }
 
-// probeFixture probes the machine or machines that a fixture was recorded on.
-func probeFixture(t *testing.T, name string) []hwprobe.Report {
+// recordings, noInput and answers of all vendors. The first recording whose pattern matches is taken.
+var (
+	recordings = slices.Concat(hostRecordings, nvidiaRecordings, amdRecordings, intelRecordings, appleRecordings, windowsRecordings)
+	noInput    = merged(hostNoInput, nvidiaNoInput, amdNoInput, intelNoInput, appleNoInput, windowsNoInput)
+	answers    = merged(hostAnswers, nvidiaAnswers, amdAnswers, intelAnswers, appleAnswers, windowsAnswers)
+)
+
+func merged[V any](parts ...map[string]V) map[string]V {
+	all := map[string]V{}
+	for _, part := range parts {
+		maps.Copy(all, part)
+	}
+	return all
+}
+
+// readIndex returns the answer of each row, the argued ones in place of those that the index has wrong.
+func readIndex(t *testing.T) map[string]answer {
 	t.Helper()
-	none := fstest.MapFS{}
-	switch {
-	case name == "amd-sysfs-strixhalo-gtt96.txtar": // reconstructed without the files that say which device it is
-		dir := "sys/class/drm/card1/device/"
-		root := tree(t, name, dir+"vendor", "0x1002\n", dir+"uevent", "DRIVER=amdgpu\nPCI_ID=1002:1586\nPCI_SLOT_NAME=0000:c5:00.0\n")
-		return []hwprobe.Report{Probe(t.Context(), machine(root, absent{}, bigHost("amd64")))}
-	case strings.HasSuffix(name, ".txtar"):
-		return []hwprobe.Report{Probe(t.Context(), machine(tree(t, name), absent{}, bigHost("amd64")))}
-	case strings.HasPrefix(name, "nvidia-err-"):
-		text := []byte(readFixture(t, name)) // which stream it came on was not recorded
-		return []hwprobe.Report{
-			Probe(t.Context(), machine(none, printed{Stdout: text, ExitCode: 9}, bigHost("amd64"))),
-			Probe(t.Context(), machine(none, printed{Stderr: text, ExitCode: 9}, bigHost("amd64"))),
+	index := map[string]answer{}
+	lines := strings.Split(strings.TrimSpace(readFixture(t, "index.tsv")), "\n")
+	for _, line := range lines[1:] {
+		column := strings.Split(line, "\t")
+		a, argued := answers[column[0]]
+		if argued && a.why == "" {
+			t.Errorf("%s: the answer differs from the index without a reason", column[0])
 		}
-	case strings.Contains(name, "gb10") && strings.HasSuffix(name, ".csv"):
-		ctx := meminfo(t, readFixture(t, "gb10.meminfo.txt"))
-		return []hwprobe.Report{Probe(ctx, realHost(none, printed{Stdout: []byte(readFixture(t, name))}))}
-	case strings.HasSuffix(name, ".csv"):
-		var reports []hwprobe.Report
-		for _, body := range machines(name, readFixture(t, name)) {
-			out := printed{Stdout: []byte(missingHeaders[name] + body)}
-			reports = append(reports, Probe(t.Context(), machine(none, out, bigHost("amd64"))))
+		if !argued {
+			a.devices, _ = strconv.Atoi(column[3])
+			a.total, a.free, a.unified = values(column[4]), values(column[5]), values(column[6])
 		}
-		return reports
+		index[column[0]] = a
 	}
-	ctx := meminfo(t, readFixture(t, name))
-	return []hwprobe.Report{Probe(ctx, realHost(none, absent{}))}
+	return index
 }
 
-// machines splits the one recording that has a line each of two machines.
-func machines(name, text string) []string {
-	if name == "nvidia-smi-jetson-addressing.query.csv" {
-		return strings.Split(strings.TrimSpace(text), "\n")
+func values(cell string) []string {
+	list := strings.Split(cell, ",")
+	for i := range list {
+		list[i] = strings.TrimSpace(list[i])
 	}
-	return []string{text}
+	return list
+}
+
+// of is the i-th value; one value stands for all.
+func of(list []string, i int) string {
+	if len(list) == 1 {
+		i = 0
+	}
+	if i >= len(list) {
+		return "-"
+	}
+	return list[i]
 }
 
 // TestRightAnswers compares a probe of every recorded machine with the right answer in index.tsv.
 func TestRightAnswers(t *testing.T) {
-	lines := strings.Split(strings.TrimSpace(readFixture(t, "index.tsv")), "\n")
-	for _, line := range lines[1:] {
-		column := strings.Split(line, "\t")
-		file, devices, total, free, unified := column[0], column[3], column[4], column[5], column[6]
-		if right, wrong := corrected[file]; wrong {
-			free = right
-		}
+	for file, want := range readIndex(t) {
 		t.Run(file, func(t *testing.T) {
-			for i, r := range probeFixture(t, file) {
+			if reason, none := noInput[file]; none {
+				if reason == "" {
+					t.Error("no reason why no probe reads it")
+				}
+				return
+			}
+			k := slices.IndexFunc(recordings, func(r recording) bool { ok, _ := path.Match(r.pattern, file); return ok })
+			if k < 0 {
+				t.Fatal("nothing says how it becomes a machine, nor why it is no input of a probe")
+			}
+			reports := recordings[k].probe(t, file)
+			if len(reports) == 0 {
+				t.Fatal("no report")
+			}
+			for _, r := range reports {
 				checkConsistent(t, r)
-				usable := usableDevices(r)
-				want, err := strconv.Atoi(strings.Split(devices, "+")[0])
-				if err != nil || len(usable) != want {
-					t.Fatalf("report %d has devices %+v, want %s", i, usable, devices)
-				}
-				if want == 0 {
-					checkPool(t, r, hwprobe.HostPool, strings.Fields(total)[0], strings.Fields(free)[0])
-					continue
-				}
-				checkPool(t, r, usable[0].Pool, total, free)
-				if answer := strings.Split(unified, ",")[0]; usable[0].Integrated != hwprobe.Known(answer == "yes") {
-					t.Errorf("integrated %v, want %s", usable[0].Integrated, answer)
-				}
+				checkAnswer(t, r, want)
 			}
 		})
+	}
+}
+
+func checkAnswer(t *testing.T, r hwprobe.Report, want answer) {
+	t.Helper()
+	usable := usableDevices(r)
+	if len(usable) != want.devices {
+		t.Fatalf("%d devices, want %d: %+v", len(usable), want.devices, usable)
+	}
+	if want.devices == 0 {
+		checkPool(t, r, hwprobe.HostPool, of(want.total, 0), of(want.free, 0))
+		return
+	}
+	for i, d := range usable {
+		checkPool(t, r, d.Pool, of(want.total, i), of(want.free, i))
+		if right := of(want.unified, i); right != "-" && d.Integrated != hwprobe.Known(right == "yes") {
+			t.Errorf("%s: integrated %v, want %s", d.ID, d.Integrated, right)
+		}
 	}
 }
 
@@ -249,10 +286,17 @@ func TestIndexNamesEveryFixture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	index := readFixture(t, "index.tsv")
+	index := readIndex(t)
 	for _, e := range entries {
-		if e.Name() != "index.tsv" && !strings.Contains(index, "\n"+e.Name()+"\t") {
+		if _, known := index[e.Name()]; e.Name() != "index.tsv" && !known {
 			t.Errorf("%s has no row in index.tsv, so nothing tests it", e.Name())
+		}
+	}
+	for _, named := range []map[string]string{noInput} {
+		for file := range named {
+			if _, known := index[file]; !known {
+				t.Errorf("%s is named as no input and is not in the index", file)
+			}
 		}
 	}
 }

@@ -1,0 +1,7 @@
+package probe
+
+var windowsRecordings = []recording{}
+
+var windowsNoInput = map[string]string{}
+
+var windowsAnswers = map[string]answer{}
