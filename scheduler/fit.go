@@ -4,42 +4,9 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
-
-// Rules names the behaviour of a generation of Ollama that a fit has to respect.
-type Rules string
-
-// The rule sets.
-const (
-	RulesClassic Rules = "classic" // 0.2x and older: Ollama estimates layer by layer, as NeedFor does
-	RulesRunner  Rules = "runner"  // 0.30 and newer: it evicts when its own prediction exceeds 80 % of free memory
-)
-
-// RuleSet (rule 3) is the rule set of an Ollama version such as "0.17.4". A version that cannot be read gets RulesRunner, because
-// a fit under those is a fit under both.
-func RuleSet(version string) Rules {
-	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
-	minor, _, _ := strings.Cut(rest, ".")
-	a, errMajor := strconv.Atoi(major)
-	b, errMinor := strconv.Atoi(minor)
-	if errMajor == nil && errMinor == nil && a == 0 && b > 0 && b < 30 {
-		return RulesClassic
-	}
-	return RulesRunner
-}
-
-// runnerShare is how much of the free memory Ollama 0.30 lets a model take beside others.
-const runnerShare = 0.8
-
-// predictRunner is what Ollama 0.30 takes a model for, in bytes: the file and an f16 cache, neither graph nor projector.
-func predictRunner(fileBytes uint64, s Shape, context, slots int) uint64 {
-	head := float64(s.EmbeddingLength / max(s.Heads, 1))
-	kv := 2 * float64(s.Layers) * s.kvHeadsLeast() * head * float64(context) * float64(slots) * 2
-	return toBytes(float64(max(fileBytes, s.WeightBytes)) + kv)
-}
 
 // Context is the number of tokens per slot that a model is loaded with: what was asked, else the default, and never
 // more than the model's own maximum, because Ollama reloads when the unclamped numbers differ.
@@ -92,15 +59,17 @@ type fit struct {
 	context int
 	slots   int
 	weights uint64
-	needs   []Need // for one device, two, ...; one entry on a host pool; nil while shape or memory is unknown
-	predict uint64 // Ollama's own prediction when RulesRunner apply, else 0
-	most    int    // largest context that fits an empty node; computed only when context does not
-	room    room   // on an empty node
+	needs   []Need   // for one device, two, ...; one entry on a host pool; nil while shape or memory is unknown
+	units   []uint64 // pieces that stay together, when there are devices to split over
+	predict uint64   // Ollama's own prediction when RulesRunner apply, else 0
+	most    int      // largest context that fits an empty node; computed only when context does not
+	room    room     // on an empty node
 }
 
 // room is the outcome of packing a model into the memory of a node, in bytes.
 type room struct {
 	ok        bool
+	devices   int // that it is packed on
 	need      uint64
 	available uint64
 	short     uint64
@@ -113,52 +82,52 @@ func fitOn(h *host, name string, asked int, shapes catalog, limits Limits) *fit 
 		f.digest = f.model.Digest
 	}
 	f.shape = shapes.byDigest[f.digest]
-	f.context = contextOf(f.shape, asked, limits)
 	f.slots = slotsOf(h.Node, f.model, f.shape)
-	if f.model != nil {
-		f.weights = f.model.FileBytes
-	}
-	if !f.shape.believable() || !h.memory.known {
-		return f
-	}
-	f.weights = f.shape.WeightBytes
-	f.needs = needsOn(h, f.shape, f.context, f.slots)
-	if RuleSet(h.OllamaVersion) == RulesRunner {
-		f.predict = predictRunner(f.weights, *f.shape, f.context, f.slots)
-		if f.model != nil {
-			f.predict = predictRunner(f.model.FileBytes, *f.shape, f.context, f.slots)
-		}
-	}
-	f.room = f.pack(h.memory.empties(), math.MaxUint64)
-	if !f.room.ok {
-		f.most = largestContext(h, f)
+	f.measure(h, contextOf(f.shape, asked, limits))
+	if len(f.needs) > 0 && !f.room.ok {
+		f.most = largestContext(f.context, func(context int) bool { return f.at(h, context).room.ok })
 	}
 	return f
 }
 
-func needsOn(h *host, shape *Shape, context, slots int) []Need {
-	needs := make([]Need, len(h.memory.pools))
-	for n := range needs {
-		needs[n] = NeedFor(*shape, context, slots, h.memory.options(h.Node, n+1))
+// measure computes what the model takes at a context.
+func (f *fit) measure(h *host, context int) {
+	f.context = context
+	if f.model != nil {
+		f.weights = f.model.FileBytes
 	}
-	return needs
+	if !f.shape.believable() || !h.memory.known {
+		return
+	}
+	if RuleSet(h.OllamaVersion) == RulesRunner {
+		f.predict = predictRunner(f.weights, *f.shape, context, f.slots)
+	}
+	f.weights = f.shape.WeightBytes
+	f.needs = make([]Need, len(h.memory.pools))
+	for n := range f.needs {
+		opts := h.memory.options(h.Node, n+1, f.digest, context, f.slots)
+		f.needs[n] = NeedFor(*f.shape, context, f.slots, opts)
+		if n == 1 {
+			f.units = units(*f.shape, context, f.slots, opts, f.needs[n])
+		}
+	}
+	f.room = f.pack(h.memory.empties(), math.MaxUint64)
 }
 
-// pack tries the fewest devices, those with the most room first, as Ollama does. Each further device may lose up to one
-// layer of room, and all devices together have no more than bound. When nothing fits it reports the nearest miss. It
-// sorts available.
+// at is the same model on the same node at another context.
+func (f *fit) at(h *host, context int) *fit {
+	other := &fit{model: f.model, digest: f.digest, shape: f.shape, slots: f.slots}
+	other.measure(h, context)
+	return other
+}
+
+// pack tries the fewest devices, those with the most room first, as Ollama does; all devices together have no more than
+// bound. When nothing fits it reports the nearest miss. It sorts available.
 func (f *fit) pack(available []uint64, bound uint64) room {
 	slices.SortFunc(available, func(a, b uint64) int { return cmp.Compare(b, a) })
-	var sum uint64
 	var nearest room
 	for n, need := range f.needs {
-		sum += available[n]
-		if n > 0 {
-			sum = below(sum, f.shape.largestLayer())
-		}
-		r := room{need: need.Total(), available: min(sum, bound)}
-		r.short = below(r.need, r.available)
-		r.ok = r.short == 0
+		r := f.packOn(available[:n+1], need, bound)
 		if r.ok {
 			return r
 		}
@@ -169,24 +138,65 @@ func (f *fit) pack(available []uint64, bound uint64) room {
 	return nearest
 }
 
-// largestContext is the largest context in tokens, in steps of 256, that fits the empty node; 0 when none does.
-func largestContext(h *host, f *fit) int {
-	const step = 256
-	available := h.memory.empties()
-	fits := func(context int) bool {
-		probe := fit{shape: f.shape, needs: needsOn(h, f.shape, context, f.slots)}
-		return probe.pack(slices.Clone(available), math.MaxUint64).ok
+// packOn packs the model onto all of the given devices. What whole layers leave over at the end of a device counts as not
+// available.
+func (f *fit) packOn(available []uint64, need Need, bound uint64) room {
+	r := room{devices: len(available), need: need.Total()}
+	var sum uint64
+	for _, a := range available {
+		sum += a
 	}
-	low, high := 0, f.context/step // low fits (0 trivially), high+1 does not matter: f.context is known not to fit
+	r.available = min(sum, bound)
+	r.short = below(r.need, r.available)
+	if r.short == 0 && len(available) > 1 {
+		r.short = unplaced(f.units, available, (need.Graph+need.Constant+need.Margin)/uint64(len(available)))
+		if r.short > 0 {
+			r.available = below(r.need, r.short)
+		}
+	}
+	r.ok = r.short == 0
+	return r
+}
+
+// unplaced is how much of the units does not go onto the devices, bytes, when one after the other is put onto the first
+// device that the ones before left room on. Every device gives each beforehand.
+func unplaced(units, available []uint64, each uint64) uint64 {
+	device, left := 0, below(available[0], each)
+	for i, unit := range units {
+		for unit > left {
+			if device++; device == len(available) {
+				var rest uint64
+				for _, u := range units[i:] {
+					rest += u
+				}
+				return rest
+			}
+			left = below(available[device], each)
+		}
+		left -= unit
+	}
+	return 0
+}
+
+// contextStep is the step in which a largest context is looked for, tokens.
+const contextStep = 256
+
+// largestContext is the largest context in tokens, up to most and in steps of contextStep or exactly most, that fits; 0
+// when none does. What a model takes never shrinks with its context.
+func largestContext(most int, fits func(context int) bool) int {
+	if fits(most) {
+		return most
+	}
+	low, high := 0, (most-1)/contextStep // low fits (0 trivially)
 	for low < high {
 		middle := (low + high + 1) / 2
-		if fits(middle * step) {
+		if fits(middle * contextStep) {
 			low = middle
 		} else {
 			high = middle - 1
 		}
 	}
-	return low * step
+	return low * contextStep
 }
 
 // catalog knows the shapes of the fleet: a shape belongs to a digest, whichever node reported it.

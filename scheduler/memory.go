@@ -1,6 +1,14 @@
 package scheduler
 
-import "cmp"
+import (
+	"cmp"
+	"time"
+)
+
+// FreshFor is how long a figure of free memory counts in full: some reports of the usual heartbeat. An older one may
+// only lower what is available: it still bounds it, but what an eviction gives back is not added, because other programs
+// may have taken that since. It never becomes zero, and it says nothing about an empty machine.
+const FreshFor = 20 * time.Second
 
 // Defaults of Limits, in bytes.
 const (
@@ -49,9 +57,10 @@ type memory struct {
 	loading uint64    // claim of the load in flight
 }
 
-// holding is what one loaded model holds, by pool. Ollama's figure and ours may differ, and its can be a fraction of the truth
-// (ollama#17251): the larger of the two counts, for what stays and for what goes. Counting too much as given back costs an
-// unload in vain, because the load itself waits for what is measured after it; too little would leave a run waiting for ever.
+// holding is what one loaded model holds, by pool. Ollama's figure, ours and what was measured around the load may differ, and
+// Ollama's can be a fraction of the truth (ollama#17251): the largest counts, for what stays and for what goes. Counting too
+// much as given back costs an unload in vain, because the load itself waits for what is measured after it; too little would
+// leave a run waiting for ever.
 type holding struct {
 	claim []uint64
 	frees []uint64
@@ -154,35 +163,38 @@ func spread(claim, frees uint64, used []uint64) holding {
 	return h
 }
 
-// sizes are what a loaded model holds (the larger of Ollama's figure and ours, margin included) and what its end gives
-// back (the larger, without margin). Since 0.30 Ollama's own figure can be far off in either direction, so it only
-// counts when ours is missing. A model that sits wholly in host memory holds nothing on a device pool.
+// sizes are what a loaded model holds (the largest of Ollama's figure, ours with its margin and the device's own, measured
+// around the load) and what its end gives back (the same, without margin). Since 0.30 Ollama's own figure can be far off in
+// either direction, so it only counts when there is no other. A model that sits wholly in host memory holds nothing on a
+// device pool.
 func (m *memory) sizes(node *Node, l *Loaded, shapes catalog) (claim, frees uint64) {
 	reported := l.SizeBytes
 	if m.devices && !m.metal && l.SizeBytes > 0 {
-		if l.VRAMBytes == 0 {
+		if l.VRAMBytes == 0 && l.Observed.N == 0 {
 			return 0, 0
 		}
 		reported = l.VRAMBytes
 	}
 	shape := shapes.byDigest[l.Digest]
 	if !shape.believable() {
-		return reported, reported
+		return max(reported, l.Observed.N), max(reported, l.Observed.N)
 	}
-	need := NeedFor(*shape, l.Context, slotsOf(node, findDigest(node, l.Digest), shape), m.options(node, 1))
-	claim, frees = need.Total(), need.Total()-need.Margin
-	if reported == 0 || RuleSet(node.OllamaVersion) == RulesRunner {
+	slots := slotsOf(node, findDigest(node, l.Digest), shape)
+	need := NeedFor(*shape, l.Context, slots, m.options(node, 1, l.Digest, l.Context, slots))
+	claim, frees = max(need.Total(), l.Observed.N), max(need.Total()-need.Margin, l.Observed.N)
+	if RuleSet(node.OllamaVersion) == RulesRunner {
 		return claim, frees
 	}
 	return max(claim, reported), max(frees, reported)
 }
 
-// options are the NeedOptions for a model on n devices of the node.
-func (m *memory) options(node *Node, n int) NeedOptions {
+// options are the NeedOptions for a load on n devices of the node.
+func (m *memory) options(node *Node, n int, digest string, context, slots int) NeedOptions {
 	if !m.devices {
 		n = 0
 	}
-	return NeedOptions{GPUs: n, Metal: m.metal, KVType: node.KVType}
+	return NeedOptions{GPUs: n, Metal: m.metal, KVType: node.KVType, Overhead: node.GPUOverhead, Rules: knownRules(node.OllamaVersion),
+		Learned: node.learned(digest, context, slots)}
 }
 
 // available is what pool p could give to a new model, in bytes, once the models marked as gone are unloaded.
@@ -198,9 +210,9 @@ func (m *memory) available(p int, gone []bool) uint64 {
 
 // freeAfter is what will be measured as free in pool p once the models marked as gone are unloaded, in bytes.
 func (m *memory) freeAfter(p int, gone []bool) uint64 {
-	free := m.pools[p].Free.N
+	free, fresh := m.pools[p].Free.N, m.pools[p].FreeAge <= FreshFor
 	for i, h := range m.held {
-		if gone[i] {
+		if gone[i] && fresh {
 			free += h.frees[p]
 		}
 	}

@@ -131,13 +131,12 @@ func TestSeveralCards(t *testing.T) {
 	task := tasks(1, "llama3.3:70b", 0)
 	task[0].Context = 4096
 	expect(t, place(t, task, two), "load alpha llama3.3:70b", "wait load llama3.3:70b/1")
-	// layers are not divisible: what would just fill both cards together does not go
-	need := NeedFor(llama70b, 4096, 1, NeedOptions{GPUs: 2}).Total()
-	layer := llama70b.largestLayer()
+	// layers are not divisible: what would just fill both cards together does not go, one more layer does
+	need := NeedFor(llama70b, 4096, 1, NeedOptions{GPUs: 2, Rules: RulesClassic}).Total()
 	for _, c := range []struct {
 		spare uint64
 		want  string
-	}{{layer, "load alpha llama3.3:70b"}, {layer - 1, "wait memory llama3.3:70b/1"}} {
+	}{{llama70b.LayerBytes[0], "load alpha llama3.3:70b"}, {0, "wait memory llama3.3:70b/1"}} {
 		exact := twoCards(0, 0, huge)
 		exact.Pools[1].Free.N, exact.Pools[2].Free.N = need/2, need-need/2+c.spare
 		if got := actions(place(t, task, exact)); got[0] != c.want {

@@ -105,21 +105,6 @@ const (
 	VerdictUnknown  Verdict = "unknown"    // memory or shape not known
 )
 
-// Need is a model's memory need by part, in bytes.
-type Need struct {
-	Weights   uint64
-	KV        uint64
-	Graph     uint64
-	Projector uint64
-	Constant  uint64
-	Margin    uint64
-}
-
-// Total is the sum of all parts, in bytes.
-func (n Need) Total() uint64 {
-	return n.Weights + n.KV + n.Graph + n.Projector + n.Constant + n.Margin
-}
-
 // Limits are the policy numbers of a fleet; the zero value means the defaults documented at each field.
 type Limits struct {
 	ReserveHost    uint64              // bytes kept free on host and unified pools; default: a tenth of the pool, at most 8 GiB

@@ -36,6 +36,7 @@ type Node struct {
 	Models        []Model  // what is pulled there
 	Loaded        []Loaded // what its Ollama holds in memory
 	Slots         int      // concurrent generations per model (OLLAMA_NUM_PARALLEL); 0 means unknown and counts as 1
+	GPUOverhead   uint64   // OLLAMA_GPU_OVERHEAD there, bytes per device; 0 when unknown
 	KVType        string   // OLLAMA_KV_CACHE_TYPE there: "f16", "q8_0", "q4_0"; empty means f16
 	Loading       *Claim   // the one load in flight; set from the decision on until Loaded shows the model, or the load failed; nil when none
 	RoomFor       string   // key of the task that the latest Unload here was for; it counts while that task waits and its model is nowhere
@@ -86,6 +87,8 @@ type Pool struct {
 	Kind  PoolKind
 	Total Bytes
 	Free  Bytes // as measured, foreign use included
+	// FreeAge is how old the figure in Free was when the snapshot was taken; see FreshFor.
+	FreeAge time.Duration
 }
 
 // PoolKind says what memory a pool is.
@@ -103,25 +106,6 @@ type Device struct {
 	Name   string
 	Pool   string
 	Usable bool // false when degraded, lost or unsupported; one that sleeps wakes when it is used
-}
-
-// Shape is what a model's memory need is computed from; the worker reads it from /api/show once per digest.
-type Shape struct {
-	Architecture    string
-	WeightBytes     uint64   // blk.*, output_norm, output (token_embd where tied)
-	LayerBytes      []uint64 // weights per block, for splitting over devices; may be empty
-	ProjectorBytes  uint64
-	Layers          int
-	EmbeddingLength int
-	Heads           int
-	KVHeads         []int // one entry for all layers, or one per layer; 0 on a layer without attention
-	KeyLength       int   // 0: EmbeddingLength / Heads
-	ValueLength     int   // 0: EmbeddingLength / Heads
-	FeedForward     int
-	VocabSize       int
-	ContextLength   int // the model's own maximum, tokens
-	SlidingWindow   int // tokens; 0 when none
-	SlidingPattern  int // every n-th layer is global; 0 when unknown
 }
 
 // Model is a model present on a node. Identity is the digest; names are for people.
