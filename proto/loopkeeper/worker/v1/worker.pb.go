@@ -884,6 +884,17 @@ type Shape struct {
 	ContextLength   int32                  `protobuf:"varint,13,opt,name=context_length,json=contextLength,proto3" json:"context_length,omitempty"`
 	SlidingWindow   int32                  `protobuf:"varint,14,opt,name=sliding_window,json=slidingWindow,proto3" json:"sliding_window,omitempty"`
 	SlidingPattern  int32                  `protobuf:"varint,15,opt,name=sliding_pattern,json=slidingPattern,proto3" json:"sliding_pattern,omitempty"`
+	InputBytes      uint64                 `protobuf:"varint,16,opt,name=input_bytes,json=inputBytes,proto3" json:"input_bytes,omitempty"`    // input embeddings, which stay in the host's memory
+	ExpertBytes     uint64                 `protobuf:"varint,17,opt,name=expert_bytes,json=expertBytes,proto3" json:"expert_bytes,omitempty"` // of weight_bytes: routed experts
+	Experts         int32                  `protobuf:"varint,18,opt,name=experts,proto3" json:"experts,omitempty"`
+	ExpertsUsed     int32                  `protobuf:"varint,19,opt,name=experts_used,json=expertsUsed,proto3" json:"experts_used,omitempty"`
+	AdapterBytes    uint64                 `protobuf:"varint,20,opt,name=adapter_bytes,json=adapterBytes,proto3" json:"adapter_bytes,omitempty"`
+	Windowed        []bool                 `protobuf:"varint,21,rep,packed,name=windowed,proto3" json:"windowed,omitempty"`             // by layer, where the file says it
+	WindowKey       int32                  `protobuf:"varint,22,opt,name=window_key,json=windowKey,proto3" json:"window_key,omitempty"` // key length on windowed layers; 0: key_length
+	WindowValue     int32                  `protobuf:"varint,23,opt,name=window_value,json=windowValue,proto3" json:"window_value,omitempty"`
+	StateBytes      []uint64               `protobuf:"varint,24,rep,packed,name=state_bytes,json=stateBytes,proto3" json:"state_bytes,omitempty"` // by layer, per slot; one entry for all
+	Pooling         bool                   `protobuf:"varint,25,opt,name=pooling,proto3" json:"pooling,omitempty"`                                // makes embeddings
+	Batch           int32                  `protobuf:"varint,26,opt,name=batch,proto3" json:"batch,omitempty"`                                    // num_batch of the Modelfile
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -1019,6 +1030,83 @@ func (x *Shape) GetSlidingWindow() int32 {
 func (x *Shape) GetSlidingPattern() int32 {
 	if x != nil {
 		return x.SlidingPattern
+	}
+	return 0
+}
+
+func (x *Shape) GetInputBytes() uint64 {
+	if x != nil {
+		return x.InputBytes
+	}
+	return 0
+}
+
+func (x *Shape) GetExpertBytes() uint64 {
+	if x != nil {
+		return x.ExpertBytes
+	}
+	return 0
+}
+
+func (x *Shape) GetExperts() int32 {
+	if x != nil {
+		return x.Experts
+	}
+	return 0
+}
+
+func (x *Shape) GetExpertsUsed() int32 {
+	if x != nil {
+		return x.ExpertsUsed
+	}
+	return 0
+}
+
+func (x *Shape) GetAdapterBytes() uint64 {
+	if x != nil {
+		return x.AdapterBytes
+	}
+	return 0
+}
+
+func (x *Shape) GetWindowed() []bool {
+	if x != nil {
+		return x.Windowed
+	}
+	return nil
+}
+
+func (x *Shape) GetWindowKey() int32 {
+	if x != nil {
+		return x.WindowKey
+	}
+	return 0
+}
+
+func (x *Shape) GetWindowValue() int32 {
+	if x != nil {
+		return x.WindowValue
+	}
+	return 0
+}
+
+func (x *Shape) GetStateBytes() []uint64 {
+	if x != nil {
+		return x.StateBytes
+	}
+	return nil
+}
+
+func (x *Shape) GetPooling() bool {
+	if x != nil {
+		return x.Pooling
+	}
+	return false
+}
+
+func (x *Shape) GetBatch() int32 {
+	if x != nil {
+		return x.Batch
 	}
 	return 0
 }
@@ -3047,7 +3135,7 @@ const file_loopkeeper_worker_v1_worker_proto_rawDesc = "" +
 	"\fcapabilities\x18\x05 \x03(\tR\fcapabilities\x12%\n" +
 	"\x0eparameter_size\x18\x06 \x01(\tR\rparameterSize\x12\"\n" +
 	"\fquantization\x18\a \x01(\tR\fquantization\x121\n" +
-	"\x05shape\x18\b \x01(\v2\x1b.loopkeeper.worker.v1.ShapeR\x05shape\"\x87\x04\n" +
+	"\x05shape\x18\b \x01(\v2\x1b.loopkeeper.worker.v1.ShapeR\x05shape\"\xdc\x06\n" +
 	"\x05Shape\x12\"\n" +
 	"\farchitecture\x18\x01 \x01(\tR\farchitecture\x12!\n" +
 	"\fweight_bytes\x18\x02 \x01(\x04R\vweightBytes\x12\x1f\n" +
@@ -3067,7 +3155,21 @@ const file_loopkeeper_worker_v1_worker_proto_rawDesc = "" +
 	"vocab_size\x18\f \x01(\x05R\tvocabSize\x12%\n" +
 	"\x0econtext_length\x18\r \x01(\x05R\rcontextLength\x12%\n" +
 	"\x0esliding_window\x18\x0e \x01(\x05R\rslidingWindow\x12'\n" +
-	"\x0fsliding_pattern\x18\x0f \x01(\x05R\x0eslidingPattern\"\xc7\x01\n" +
+	"\x0fsliding_pattern\x18\x0f \x01(\x05R\x0eslidingPattern\x12\x1f\n" +
+	"\vinput_bytes\x18\x10 \x01(\x04R\n" +
+	"inputBytes\x12!\n" +
+	"\fexpert_bytes\x18\x11 \x01(\x04R\vexpertBytes\x12\x18\n" +
+	"\aexperts\x18\x12 \x01(\x05R\aexperts\x12!\n" +
+	"\fexperts_used\x18\x13 \x01(\x05R\vexpertsUsed\x12#\n" +
+	"\radapter_bytes\x18\x14 \x01(\x04R\fadapterBytes\x12\x1a\n" +
+	"\bwindowed\x18\x15 \x03(\bR\bwindowed\x12\x1d\n" +
+	"\n" +
+	"window_key\x18\x16 \x01(\x05R\twindowKey\x12!\n" +
+	"\fwindow_value\x18\x17 \x01(\x05R\vwindowValue\x12\x1f\n" +
+	"\vstate_bytes\x18\x18 \x03(\x04R\n" +
+	"stateBytes\x12\x18\n" +
+	"\apooling\x18\x19 \x01(\bR\apooling\x12\x14\n" +
+	"\x05batch\x18\x1a \x01(\x05R\x05batch\"\xc7\x01\n" +
 	"\vLoadedModel\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x1d\n" +
