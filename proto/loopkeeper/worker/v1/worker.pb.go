@@ -704,6 +704,7 @@ type Ollama struct {
 	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"` // empty while unreachable
 	Reachable     bool                   `protobuf:"varint,3,opt,name=reachable,proto3" json:"reachable,omitempty"`
 	Error         string                 `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
+	Since         *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=since,proto3" json:"since,omitempty"` // the first look since which every one was answered, by the same version
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -764,6 +765,13 @@ func (x *Ollama) GetError() string {
 		return x.Error
 	}
 	return ""
+}
+
+func (x *Ollama) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
 }
 
 type Model struct {
@@ -2733,7 +2741,8 @@ type LoadResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Loaded        *LoadedModel           `protobuf:"bytes,1,opt,name=loaded,proto3" json:"loaded,omitempty"`
 	LoadNanos     int64                  `protobuf:"varint,2,opt,name=load_nanos,json=loadNanos,proto3" json:"load_nanos,omitempty"`
-	Spilled       bool                   `protobuf:"varint,3,opt,name=spilled,proto3" json:"spilled,omitempty"` // part of it lies outside the accelerator
+	Spilled       bool                   `protobuf:"varint,3,opt,name=spilled,proto3" json:"spilled,omitempty"`                                        // part of it lies outside the accelerator
+	ObservedBytes *uint64                `protobuf:"varint,4,opt,name=observed_bytes,json=observedBytes,proto3,oneof" json:"observed_bytes,omitempty"` // what the load took of the accelerators' free memory; absent when that is not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2789,6 +2798,101 @@ func (x *LoadResponse) GetSpilled() bool {
 	return false
 }
 
+func (x *LoadResponse) GetObservedBytes() uint64 {
+	if x != nil && x.ObservedBytes != nil {
+		return *x.ObservedBytes
+	}
+	return 0
+}
+
+type RenewRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Model         *ModelSpec             `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenewRequest) Reset() {
+	*x = RenewRequest{}
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenewRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenewRequest) ProtoMessage() {}
+
+func (x *RenewRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
+func (*RenewRequest) Descriptor() ([]byte, []int) {
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *RenewRequest) GetModel() *ModelSpec {
+	if x != nil {
+		return x.Model
+	}
+	return nil
+}
+
+type RenewResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Loaded        bool                   `protobuf:"varint,1,opt,name=loaded,proto3" json:"loaded,omitempty"` // false: it is not in memory with that context, and nothing was done
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenewResponse) Reset() {
+	*x = RenewResponse{}
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenewResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenewResponse) ProtoMessage() {}
+
+func (x *RenewResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenewResponse.ProtoReflect.Descriptor instead.
+func (*RenewResponse) Descriptor() ([]byte, []int) {
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *RenewResponse) GetLoaded() bool {
+	if x != nil {
+		return x.Loaded
+	}
+	return false
+}
+
 type UnloadRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -2798,7 +2902,7 @@ type UnloadRequest struct {
 
 func (x *UnloadRequest) Reset() {
 	*x = UnloadRequest{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[33]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2810,7 +2914,7 @@ func (x *UnloadRequest) String() string {
 func (*UnloadRequest) ProtoMessage() {}
 
 func (x *UnloadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[33]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2823,7 +2927,7 @@ func (x *UnloadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnloadRequest.ProtoReflect.Descriptor instead.
 func (*UnloadRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{33}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *UnloadRequest) GetName() string {
@@ -2841,7 +2945,7 @@ type UnloadResponse struct {
 
 func (x *UnloadResponse) Reset() {
 	*x = UnloadResponse{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[34]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2853,7 +2957,7 @@ func (x *UnloadResponse) String() string {
 func (*UnloadResponse) ProtoMessage() {}
 
 func (x *UnloadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[34]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2866,7 +2970,7 @@ func (x *UnloadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnloadResponse.ProtoReflect.Descriptor instead.
 func (*UnloadResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{34}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{36}
 }
 
 type PullRequest struct {
@@ -2878,7 +2982,7 @@ type PullRequest struct {
 
 func (x *PullRequest) Reset() {
 	*x = PullRequest{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[35]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2890,7 +2994,7 @@ func (x *PullRequest) String() string {
 func (*PullRequest) ProtoMessage() {}
 
 func (x *PullRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[35]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2903,7 +3007,7 @@ func (x *PullRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullRequest.ProtoReflect.Descriptor instead.
 func (*PullRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{35}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *PullRequest) GetName() string {
@@ -2924,7 +3028,7 @@ type PullResponse struct {
 
 func (x *PullResponse) Reset() {
 	*x = PullResponse{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[36]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2936,7 +3040,7 @@ func (x *PullResponse) String() string {
 func (*PullResponse) ProtoMessage() {}
 
 func (x *PullResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[36]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2949,7 +3053,7 @@ func (x *PullResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullResponse.ProtoReflect.Descriptor instead.
 func (*PullResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{36}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *PullResponse) GetStatus() string {
@@ -2982,7 +3086,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[37]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2994,7 +3098,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[37]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3007,7 +3111,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{37}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *CancelRequest) GetKey() string {
@@ -3025,7 +3129,7 @@ type CancelResponse struct {
 
 func (x *CancelResponse) Reset() {
 	*x = CancelResponse{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[38]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3037,7 +3141,7 @@ func (x *CancelResponse) String() string {
 func (*CancelResponse) ProtoMessage() {}
 
 func (x *CancelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[38]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3050,7 +3154,7 @@ func (x *CancelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelResponse.ProtoReflect.Descriptor instead.
 func (*CancelResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{38}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{40}
 }
 
 var File_loopkeeper_worker_v1_worker_proto protoreflect.FileDescriptor
@@ -3120,12 +3224,13 @@ const file_loopkeeper_worker_v1_worker_proto_rawDesc = "" +
 	"\v_integratedB\x0e\n" +
 	"\f_utilisationB\x16\n" +
 	"\x14_temperature_celsiusB\x0e\n" +
-	"\f_power_watts\"h\n" +
+	"\f_power_watts\"\x9a\x01\n" +
 	"\x06Ollama\x12\x10\n" +
 	"\x03url\x18\x01 \x01(\tR\x03url\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x1c\n" +
 	"\treachable\x18\x03 \x01(\bR\treachable\x12\x14\n" +
-	"\x05error\x18\x04 \x01(\tR\x05error\"\x92\x02\n" +
+	"\x05error\x18\x04 \x01(\tR\x05error\x120\n" +
+	"\x05since\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"\x92\x02\n" +
 	"\x05Model\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x1d\n" +
@@ -3306,12 +3411,18 @@ const file_loopkeeper_worker_v1_worker_proto_rawDesc = "" +
 	"\rEmbedResponse\x127\n" +
 	"\aoutcome\x18\x01 \x01(\v2\x1d.loopkeeper.worker.v1.OutcomeR\aoutcome\"D\n" +
 	"\vLoadRequest\x125\n" +
-	"\x05model\x18\x01 \x01(\v2\x1f.loopkeeper.worker.v1.ModelSpecR\x05model\"\x82\x01\n" +
+	"\x05model\x18\x01 \x01(\v2\x1f.loopkeeper.worker.v1.ModelSpecR\x05model\"\xc1\x01\n" +
 	"\fLoadResponse\x129\n" +
 	"\x06loaded\x18\x01 \x01(\v2!.loopkeeper.worker.v1.LoadedModelR\x06loaded\x12\x1d\n" +
 	"\n" +
 	"load_nanos\x18\x02 \x01(\x03R\tloadNanos\x12\x18\n" +
-	"\aspilled\x18\x03 \x01(\bR\aspilled\"#\n" +
+	"\aspilled\x18\x03 \x01(\bR\aspilled\x12*\n" +
+	"\x0eobserved_bytes\x18\x04 \x01(\x04H\x00R\robservedBytes\x88\x01\x01B\x11\n" +
+	"\x0f_observed_bytes\"E\n" +
+	"\fRenewRequest\x125\n" +
+	"\x05model\x18\x01 \x01(\v2\x1f.loopkeeper.worker.v1.ModelSpecR\x05model\"'\n" +
+	"\rRenewResponse\x12\x16\n" +
+	"\x06loaded\x18\x01 \x01(\bR\x06loaded\"#\n" +
 	"\rUnloadRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x10\n" +
 	"\x0eUnloadResponse\"!\n" +
@@ -3330,7 +3441,7 @@ const file_loopkeeper_worker_v1_worker_proto_rawDesc = "" +
 	"\fADVICE_NEVER\x10\x01\x12\x10\n" +
 	"\fADVICE_AGAIN\x10\x02\x12\x15\n" +
 	"\x11ADVICE_OTHER_NODE\x10\x03\x12\x12\n" +
-	"\x0eADVICE_CHANGED\x10\x042\xe1\x06\n" +
+	"\x0eADVICE_CHANGED\x10\x042\xb3\a\n" +
 	"\rWorkerService\x12Y\n" +
 	"\bDescribe\x12%.loopkeeper.worker.v1.DescribeRequest\x1a&.loopkeeper.worker.v1.DescribeResponse\x12R\n" +
 	"\x05Watch\x12\".loopkeeper.worker.v1.WatchRequest\x1a#.loopkeeper.worker.v1.WatchResponse0\x01\x12M\n" +
@@ -3338,7 +3449,8 @@ const file_loopkeeper_worker_v1_worker_proto_rawDesc = "" +
 	"\bEvaluate\x12%.loopkeeper.worker.v1.EvaluateRequest\x1a&.loopkeeper.worker.v1.EvaluateResponse\x12[\n" +
 	"\bGenerate\x12%.loopkeeper.worker.v1.GenerateRequest\x1a&.loopkeeper.worker.v1.GenerateResponse0\x01\x12P\n" +
 	"\x05Embed\x12\".loopkeeper.worker.v1.EmbedRequest\x1a#.loopkeeper.worker.v1.EmbedResponse\x12M\n" +
-	"\x04Load\x12!.loopkeeper.worker.v1.LoadRequest\x1a\".loopkeeper.worker.v1.LoadResponse\x12S\n" +
+	"\x04Load\x12!.loopkeeper.worker.v1.LoadRequest\x1a\".loopkeeper.worker.v1.LoadResponse\x12P\n" +
+	"\x05Renew\x12\".loopkeeper.worker.v1.RenewRequest\x1a#.loopkeeper.worker.v1.RenewResponse\x12S\n" +
 	"\x06Unload\x12#.loopkeeper.worker.v1.UnloadRequest\x1a$.loopkeeper.worker.v1.UnloadResponse\x12O\n" +
 	"\x04Pull\x12!.loopkeeper.worker.v1.PullRequest\x1a\".loopkeeper.worker.v1.PullResponse0\x01\x12S\n" +
 	"\x06Cancel\x12#.loopkeeper.worker.v1.CancelRequest\x1a$.loopkeeper.worker.v1.CancelResponseB\xdf\x01\n" +
@@ -3357,7 +3469,7 @@ func file_loopkeeper_worker_v1_worker_proto_rawDescGZIP() []byte {
 }
 
 var file_loopkeeper_worker_v1_worker_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_loopkeeper_worker_v1_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_loopkeeper_worker_v1_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_loopkeeper_worker_v1_worker_proto_goTypes = []any{
 	(Advice)(0),                   // 0: loopkeeper.worker.v1.Advice
 	(*DescribeRequest)(nil),       // 1: loopkeeper.worker.v1.DescribeRequest
@@ -3393,18 +3505,20 @@ var file_loopkeeper_worker_v1_worker_proto_goTypes = []any{
 	(*EmbedResponse)(nil),         // 31: loopkeeper.worker.v1.EmbedResponse
 	(*LoadRequest)(nil),           // 32: loopkeeper.worker.v1.LoadRequest
 	(*LoadResponse)(nil),          // 33: loopkeeper.worker.v1.LoadResponse
-	(*UnloadRequest)(nil),         // 34: loopkeeper.worker.v1.UnloadRequest
-	(*UnloadResponse)(nil),        // 35: loopkeeper.worker.v1.UnloadResponse
-	(*PullRequest)(nil),           // 36: loopkeeper.worker.v1.PullRequest
-	(*PullResponse)(nil),          // 37: loopkeeper.worker.v1.PullResponse
-	(*CancelRequest)(nil),         // 38: loopkeeper.worker.v1.CancelRequest
-	(*CancelResponse)(nil),        // 39: loopkeeper.worker.v1.CancelResponse
-	(*timestamppb.Timestamp)(nil), // 40: google.protobuf.Timestamp
+	(*RenewRequest)(nil),          // 34: loopkeeper.worker.v1.RenewRequest
+	(*RenewResponse)(nil),         // 35: loopkeeper.worker.v1.RenewResponse
+	(*UnloadRequest)(nil),         // 36: loopkeeper.worker.v1.UnloadRequest
+	(*UnloadResponse)(nil),        // 37: loopkeeper.worker.v1.UnloadResponse
+	(*PullRequest)(nil),           // 38: loopkeeper.worker.v1.PullRequest
+	(*PullResponse)(nil),          // 39: loopkeeper.worker.v1.PullResponse
+	(*CancelRequest)(nil),         // 40: loopkeeper.worker.v1.CancelRequest
+	(*CancelResponse)(nil),        // 41: loopkeeper.worker.v1.CancelResponse
+	(*timestamppb.Timestamp)(nil), // 42: google.protobuf.Timestamp
 }
 var file_loopkeeper_worker_v1_worker_proto_depIdxs = []int32{
 	5,  // 0: loopkeeper.worker.v1.DescribeResponse.report:type_name -> loopkeeper.worker.v1.NodeReport
 	5,  // 1: loopkeeper.worker.v1.WatchResponse.report:type_name -> loopkeeper.worker.v1.NodeReport
-	40, // 2: loopkeeper.worker.v1.NodeReport.time:type_name -> google.protobuf.Timestamp
+	42, // 2: loopkeeper.worker.v1.NodeReport.time:type_name -> google.protobuf.Timestamp
 	6,  // 3: loopkeeper.worker.v1.NodeReport.host:type_name -> loopkeeper.worker.v1.Host
 	7,  // 4: loopkeeper.worker.v1.NodeReport.pools:type_name -> loopkeeper.worker.v1.Pool
 	8,  // 5: loopkeeper.worker.v1.NodeReport.devices:type_name -> loopkeeper.worker.v1.Device
@@ -3412,62 +3526,66 @@ var file_loopkeeper_worker_v1_worker_proto_depIdxs = []int32{
 	10, // 7: loopkeeper.worker.v1.NodeReport.models:type_name -> loopkeeper.worker.v1.Model
 	12, // 8: loopkeeper.worker.v1.NodeReport.loaded:type_name -> loopkeeper.worker.v1.LoadedModel
 	13, // 9: loopkeeper.worker.v1.NodeReport.warnings:type_name -> loopkeeper.worker.v1.Warning
-	11, // 10: loopkeeper.worker.v1.Model.shape:type_name -> loopkeeper.worker.v1.Shape
-	40, // 11: loopkeeper.worker.v1.LoadedModel.expires:type_name -> google.protobuf.Timestamp
-	14, // 12: loopkeeper.worker.v1.GenerateRequest.call:type_name -> loopkeeper.worker.v1.Call
-	16, // 13: loopkeeper.worker.v1.GenerateRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
-	17, // 14: loopkeeper.worker.v1.GenerateRequest.sampling:type_name -> loopkeeper.worker.v1.Sampling
-	15, // 15: loopkeeper.worker.v1.GenerateRequest.context:type_name -> loopkeeper.worker.v1.Body
-	15, // 16: loopkeeper.worker.v1.GenerateRequest.item:type_name -> loopkeeper.worker.v1.Body
-	20, // 17: loopkeeper.worker.v1.GenerateResponse.progress:type_name -> loopkeeper.worker.v1.Progress
-	21, // 18: loopkeeper.worker.v1.GenerateResponse.outcome:type_name -> loopkeeper.worker.v1.Outcome
-	22, // 19: loopkeeper.worker.v1.Outcome.failure:type_name -> loopkeeper.worker.v1.Failure
-	23, // 20: loopkeeper.worker.v1.Outcome.report:type_name -> loopkeeper.worker.v1.Report
-	0,  // 21: loopkeeper.worker.v1.Failure.advice:type_name -> loopkeeper.worker.v1.Advice
-	14, // 22: loopkeeper.worker.v1.PlanRequest.call:type_name -> loopkeeper.worker.v1.Call
-	16, // 23: loopkeeper.worker.v1.PlanRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
-	17, // 24: loopkeeper.worker.v1.PlanRequest.sampling:type_name -> loopkeeper.worker.v1.Sampling
-	15, // 25: loopkeeper.worker.v1.PlanRequest.context:type_name -> loopkeeper.worker.v1.Body
-	21, // 26: loopkeeper.worker.v1.PlanResponse.outcome:type_name -> loopkeeper.worker.v1.Outcome
-	26, // 27: loopkeeper.worker.v1.PlanResponse.steps:type_name -> loopkeeper.worker.v1.PlanStep
-	14, // 28: loopkeeper.worker.v1.EvaluateRequest.call:type_name -> loopkeeper.worker.v1.Call
-	16, // 29: loopkeeper.worker.v1.EvaluateRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
-	17, // 30: loopkeeper.worker.v1.EvaluateRequest.sampling:type_name -> loopkeeper.worker.v1.Sampling
-	15, // 31: loopkeeper.worker.v1.EvaluateRequest.subject:type_name -> loopkeeper.worker.v1.Body
-	15, // 32: loopkeeper.worker.v1.EvaluateRequest.sources:type_name -> loopkeeper.worker.v1.Body
-	21, // 33: loopkeeper.worker.v1.EvaluateResponse.outcome:type_name -> loopkeeper.worker.v1.Outcome
-	29, // 34: loopkeeper.worker.v1.EvaluateResponse.quotes:type_name -> loopkeeper.worker.v1.Quote
-	14, // 35: loopkeeper.worker.v1.EmbedRequest.call:type_name -> loopkeeper.worker.v1.Call
-	16, // 36: loopkeeper.worker.v1.EmbedRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
-	15, // 37: loopkeeper.worker.v1.EmbedRequest.inputs:type_name -> loopkeeper.worker.v1.Body
-	21, // 38: loopkeeper.worker.v1.EmbedResponse.outcome:type_name -> loopkeeper.worker.v1.Outcome
-	16, // 39: loopkeeper.worker.v1.LoadRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
-	12, // 40: loopkeeper.worker.v1.LoadResponse.loaded:type_name -> loopkeeper.worker.v1.LoadedModel
-	1,  // 41: loopkeeper.worker.v1.WorkerService.Describe:input_type -> loopkeeper.worker.v1.DescribeRequest
-	3,  // 42: loopkeeper.worker.v1.WorkerService.Watch:input_type -> loopkeeper.worker.v1.WatchRequest
-	24, // 43: loopkeeper.worker.v1.WorkerService.Plan:input_type -> loopkeeper.worker.v1.PlanRequest
-	27, // 44: loopkeeper.worker.v1.WorkerService.Evaluate:input_type -> loopkeeper.worker.v1.EvaluateRequest
-	18, // 45: loopkeeper.worker.v1.WorkerService.Generate:input_type -> loopkeeper.worker.v1.GenerateRequest
-	30, // 46: loopkeeper.worker.v1.WorkerService.Embed:input_type -> loopkeeper.worker.v1.EmbedRequest
-	32, // 47: loopkeeper.worker.v1.WorkerService.Load:input_type -> loopkeeper.worker.v1.LoadRequest
-	34, // 48: loopkeeper.worker.v1.WorkerService.Unload:input_type -> loopkeeper.worker.v1.UnloadRequest
-	36, // 49: loopkeeper.worker.v1.WorkerService.Pull:input_type -> loopkeeper.worker.v1.PullRequest
-	38, // 50: loopkeeper.worker.v1.WorkerService.Cancel:input_type -> loopkeeper.worker.v1.CancelRequest
-	2,  // 51: loopkeeper.worker.v1.WorkerService.Describe:output_type -> loopkeeper.worker.v1.DescribeResponse
-	4,  // 52: loopkeeper.worker.v1.WorkerService.Watch:output_type -> loopkeeper.worker.v1.WatchResponse
-	25, // 53: loopkeeper.worker.v1.WorkerService.Plan:output_type -> loopkeeper.worker.v1.PlanResponse
-	28, // 54: loopkeeper.worker.v1.WorkerService.Evaluate:output_type -> loopkeeper.worker.v1.EvaluateResponse
-	19, // 55: loopkeeper.worker.v1.WorkerService.Generate:output_type -> loopkeeper.worker.v1.GenerateResponse
-	31, // 56: loopkeeper.worker.v1.WorkerService.Embed:output_type -> loopkeeper.worker.v1.EmbedResponse
-	33, // 57: loopkeeper.worker.v1.WorkerService.Load:output_type -> loopkeeper.worker.v1.LoadResponse
-	35, // 58: loopkeeper.worker.v1.WorkerService.Unload:output_type -> loopkeeper.worker.v1.UnloadResponse
-	37, // 59: loopkeeper.worker.v1.WorkerService.Pull:output_type -> loopkeeper.worker.v1.PullResponse
-	39, // 60: loopkeeper.worker.v1.WorkerService.Cancel:output_type -> loopkeeper.worker.v1.CancelResponse
-	51, // [51:61] is the sub-list for method output_type
-	41, // [41:51] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	42, // 10: loopkeeper.worker.v1.Ollama.since:type_name -> google.protobuf.Timestamp
+	11, // 11: loopkeeper.worker.v1.Model.shape:type_name -> loopkeeper.worker.v1.Shape
+	42, // 12: loopkeeper.worker.v1.LoadedModel.expires:type_name -> google.protobuf.Timestamp
+	14, // 13: loopkeeper.worker.v1.GenerateRequest.call:type_name -> loopkeeper.worker.v1.Call
+	16, // 14: loopkeeper.worker.v1.GenerateRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
+	17, // 15: loopkeeper.worker.v1.GenerateRequest.sampling:type_name -> loopkeeper.worker.v1.Sampling
+	15, // 16: loopkeeper.worker.v1.GenerateRequest.context:type_name -> loopkeeper.worker.v1.Body
+	15, // 17: loopkeeper.worker.v1.GenerateRequest.item:type_name -> loopkeeper.worker.v1.Body
+	20, // 18: loopkeeper.worker.v1.GenerateResponse.progress:type_name -> loopkeeper.worker.v1.Progress
+	21, // 19: loopkeeper.worker.v1.GenerateResponse.outcome:type_name -> loopkeeper.worker.v1.Outcome
+	22, // 20: loopkeeper.worker.v1.Outcome.failure:type_name -> loopkeeper.worker.v1.Failure
+	23, // 21: loopkeeper.worker.v1.Outcome.report:type_name -> loopkeeper.worker.v1.Report
+	0,  // 22: loopkeeper.worker.v1.Failure.advice:type_name -> loopkeeper.worker.v1.Advice
+	14, // 23: loopkeeper.worker.v1.PlanRequest.call:type_name -> loopkeeper.worker.v1.Call
+	16, // 24: loopkeeper.worker.v1.PlanRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
+	17, // 25: loopkeeper.worker.v1.PlanRequest.sampling:type_name -> loopkeeper.worker.v1.Sampling
+	15, // 26: loopkeeper.worker.v1.PlanRequest.context:type_name -> loopkeeper.worker.v1.Body
+	21, // 27: loopkeeper.worker.v1.PlanResponse.outcome:type_name -> loopkeeper.worker.v1.Outcome
+	26, // 28: loopkeeper.worker.v1.PlanResponse.steps:type_name -> loopkeeper.worker.v1.PlanStep
+	14, // 29: loopkeeper.worker.v1.EvaluateRequest.call:type_name -> loopkeeper.worker.v1.Call
+	16, // 30: loopkeeper.worker.v1.EvaluateRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
+	17, // 31: loopkeeper.worker.v1.EvaluateRequest.sampling:type_name -> loopkeeper.worker.v1.Sampling
+	15, // 32: loopkeeper.worker.v1.EvaluateRequest.subject:type_name -> loopkeeper.worker.v1.Body
+	15, // 33: loopkeeper.worker.v1.EvaluateRequest.sources:type_name -> loopkeeper.worker.v1.Body
+	21, // 34: loopkeeper.worker.v1.EvaluateResponse.outcome:type_name -> loopkeeper.worker.v1.Outcome
+	29, // 35: loopkeeper.worker.v1.EvaluateResponse.quotes:type_name -> loopkeeper.worker.v1.Quote
+	14, // 36: loopkeeper.worker.v1.EmbedRequest.call:type_name -> loopkeeper.worker.v1.Call
+	16, // 37: loopkeeper.worker.v1.EmbedRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
+	15, // 38: loopkeeper.worker.v1.EmbedRequest.inputs:type_name -> loopkeeper.worker.v1.Body
+	21, // 39: loopkeeper.worker.v1.EmbedResponse.outcome:type_name -> loopkeeper.worker.v1.Outcome
+	16, // 40: loopkeeper.worker.v1.LoadRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
+	12, // 41: loopkeeper.worker.v1.LoadResponse.loaded:type_name -> loopkeeper.worker.v1.LoadedModel
+	16, // 42: loopkeeper.worker.v1.RenewRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
+	1,  // 43: loopkeeper.worker.v1.WorkerService.Describe:input_type -> loopkeeper.worker.v1.DescribeRequest
+	3,  // 44: loopkeeper.worker.v1.WorkerService.Watch:input_type -> loopkeeper.worker.v1.WatchRequest
+	24, // 45: loopkeeper.worker.v1.WorkerService.Plan:input_type -> loopkeeper.worker.v1.PlanRequest
+	27, // 46: loopkeeper.worker.v1.WorkerService.Evaluate:input_type -> loopkeeper.worker.v1.EvaluateRequest
+	18, // 47: loopkeeper.worker.v1.WorkerService.Generate:input_type -> loopkeeper.worker.v1.GenerateRequest
+	30, // 48: loopkeeper.worker.v1.WorkerService.Embed:input_type -> loopkeeper.worker.v1.EmbedRequest
+	32, // 49: loopkeeper.worker.v1.WorkerService.Load:input_type -> loopkeeper.worker.v1.LoadRequest
+	34, // 50: loopkeeper.worker.v1.WorkerService.Renew:input_type -> loopkeeper.worker.v1.RenewRequest
+	36, // 51: loopkeeper.worker.v1.WorkerService.Unload:input_type -> loopkeeper.worker.v1.UnloadRequest
+	38, // 52: loopkeeper.worker.v1.WorkerService.Pull:input_type -> loopkeeper.worker.v1.PullRequest
+	40, // 53: loopkeeper.worker.v1.WorkerService.Cancel:input_type -> loopkeeper.worker.v1.CancelRequest
+	2,  // 54: loopkeeper.worker.v1.WorkerService.Describe:output_type -> loopkeeper.worker.v1.DescribeResponse
+	4,  // 55: loopkeeper.worker.v1.WorkerService.Watch:output_type -> loopkeeper.worker.v1.WatchResponse
+	25, // 56: loopkeeper.worker.v1.WorkerService.Plan:output_type -> loopkeeper.worker.v1.PlanResponse
+	28, // 57: loopkeeper.worker.v1.WorkerService.Evaluate:output_type -> loopkeeper.worker.v1.EvaluateResponse
+	19, // 58: loopkeeper.worker.v1.WorkerService.Generate:output_type -> loopkeeper.worker.v1.GenerateResponse
+	31, // 59: loopkeeper.worker.v1.WorkerService.Embed:output_type -> loopkeeper.worker.v1.EmbedResponse
+	33, // 60: loopkeeper.worker.v1.WorkerService.Load:output_type -> loopkeeper.worker.v1.LoadResponse
+	35, // 61: loopkeeper.worker.v1.WorkerService.Renew:output_type -> loopkeeper.worker.v1.RenewResponse
+	37, // 62: loopkeeper.worker.v1.WorkerService.Unload:output_type -> loopkeeper.worker.v1.UnloadResponse
+	39, // 63: loopkeeper.worker.v1.WorkerService.Pull:output_type -> loopkeeper.worker.v1.PullResponse
+	41, // 64: loopkeeper.worker.v1.WorkerService.Cancel:output_type -> loopkeeper.worker.v1.CancelResponse
+	54, // [54:65] is the sub-list for method output_type
+	43, // [43:54] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_loopkeeper_worker_v1_worker_proto_init() }
@@ -3483,13 +3601,14 @@ func file_loopkeeper_worker_v1_worker_proto_init() {
 		(*GenerateResponse_Progress)(nil),
 		(*GenerateResponse_Outcome)(nil),
 	}
+	file_loopkeeper_worker_v1_worker_proto_msgTypes[32].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loopkeeper_worker_v1_worker_proto_rawDesc), len(file_loopkeeper_worker_v1_worker_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   39,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -29,6 +29,7 @@ const (
 	WorkerService_Generate_FullMethodName = "/loopkeeper.worker.v1.WorkerService/Generate"
 	WorkerService_Embed_FullMethodName    = "/loopkeeper.worker.v1.WorkerService/Embed"
 	WorkerService_Load_FullMethodName     = "/loopkeeper.worker.v1.WorkerService/Load"
+	WorkerService_Renew_FullMethodName    = "/loopkeeper.worker.v1.WorkerService/Renew"
 	WorkerService_Unload_FullMethodName   = "/loopkeeper.worker.v1.WorkerService/Unload"
 	WorkerService_Pull_FullMethodName     = "/loopkeeper.worker.v1.WorkerService/Pull"
 	WorkerService_Cancel_FullMethodName   = "/loopkeeper.worker.v1.WorkerService/Cancel"
@@ -54,6 +55,8 @@ type WorkerServiceClient interface {
 	Embed(ctx context.Context, in *EmbedRequest, opts ...grpc.CallOption) (*EmbedResponse, error)
 	// Load puts a model into memory and says what it took.
 	Load(ctx context.Context, in *LoadRequest, opts ...grpc.CallOption) (*LoadResponse, error)
+	// Renew keeps a model that is in memory there for another while; it never loads one.
+	Renew(ctx context.Context, in *RenewRequest, opts ...grpc.CallOption) (*RenewResponse, error)
 	// Unload frees a model's memory and returns when it is gone.
 	Unload(ctx context.Context, in *UnloadRequest, opts ...grpc.CallOption) (*UnloadResponse, error)
 	// Pull downloads a model into this machine's Ollama.
@@ -158,6 +161,16 @@ func (c *workerServiceClient) Load(ctx context.Context, in *LoadRequest, opts ..
 	return out, nil
 }
 
+func (c *workerServiceClient) Renew(ctx context.Context, in *RenewRequest, opts ...grpc.CallOption) (*RenewResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RenewResponse)
+	err := c.cc.Invoke(ctx, WorkerService_Renew_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *workerServiceClient) Unload(ctx context.Context, in *UnloadRequest, opts ...grpc.CallOption) (*UnloadResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(UnloadResponse)
@@ -217,6 +230,8 @@ type WorkerServiceServer interface {
 	Embed(context.Context, *EmbedRequest) (*EmbedResponse, error)
 	// Load puts a model into memory and says what it took.
 	Load(context.Context, *LoadRequest) (*LoadResponse, error)
+	// Renew keeps a model that is in memory there for another while; it never loads one.
+	Renew(context.Context, *RenewRequest) (*RenewResponse, error)
 	// Unload frees a model's memory and returns when it is gone.
 	Unload(context.Context, *UnloadRequest) (*UnloadResponse, error)
 	// Pull downloads a model into this machine's Ollama.
@@ -253,6 +268,9 @@ func (UnimplementedWorkerServiceServer) Embed(context.Context, *EmbedRequest) (*
 }
 func (UnimplementedWorkerServiceServer) Load(context.Context, *LoadRequest) (*LoadResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Load not implemented")
+}
+func (UnimplementedWorkerServiceServer) Renew(context.Context, *RenewRequest) (*RenewResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Renew not implemented")
 }
 func (UnimplementedWorkerServiceServer) Unload(context.Context, *UnloadRequest) (*UnloadResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Unload not implemented")
@@ -396,6 +414,24 @@ func _WorkerService_Load_Handler(srv interface{}, ctx context.Context, dec func(
 	return interceptor(ctx, in, info, handler)
 }
 
+func _WorkerService_Renew_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RenewRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WorkerServiceServer).Renew(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: WorkerService_Renew_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WorkerServiceServer).Renew(ctx, req.(*RenewRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _WorkerService_Unload_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(UnloadRequest)
 	if err := dec(in); err != nil {
@@ -469,6 +505,10 @@ var WorkerService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Load",
 			Handler:    _WorkerService_Load_Handler,
+		},
+		{
+			MethodName: "Renew",
+			Handler:    _WorkerService_Renew_Handler,
 		},
 		{
 			MethodName: "Unload",
