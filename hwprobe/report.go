@@ -13,6 +13,18 @@ type Report struct {
 	Devices  []Device  `json:"devices"`  // ordered by id; empty, not null, when there is none
 	Pools    []Pool    `json:"pools"`    // the host pool first, then ordered by id
 	Warnings []Warning `json:"warnings"` // what could not be read or is wrong; empty, not null, when all is well
+	// Hidden are the devices that an override took out of Devices, as they were found; their pools are out, too.
+	Hidden []Device `json:"hidden,omitempty"`
+}
+
+// Device returns the device with this id.
+func (r Report) Device(id string) (Device, bool) {
+	for _, d := range r.Devices {
+		if d.ID == id {
+			return d, true
+		}
+	}
+	return Device{}, false
 }
 
 // Pool returns the pool with this id.
@@ -31,26 +43,30 @@ type Host struct {
 	OS             string `json:"os"`   // as Go spells it: linux, darwin, windows
 	Arch           string `json:"arch"` // as Go spells it: amd64, arm64
 	Kernel         string `json:"kernel,omitempty"`
-	CPU            string `json:"cpu,omitempty"` // model name
-	Cores          int    `json:"cores"`         // logical processors
+	CPU            string `json:"cpu,omitempty"`   // model name
+	Cores          int    `json:"cores,omitempty"` // logical processors; absent when unknown, as no machine has none
 	TotalBytes     Bytes  `json:"total_bytes"`
 	AvailableBytes Bytes  `json:"available_bytes"` // what programs can still get without swapping (MemAvailable on Linux)
 }
 
 // Device is one accelerator, or one partition of an accelerator.
 type Device struct {
-	// ID is stable across probes and reboots where the machine allows it: "gpu:" and the PCI address, else the UUID,
-	// else a name that holds only while the machine is not changed.
+	// ID is stable across probes and reboots where the machine allows it: "gpu:" and the PCI address, a partition's UUID, the
+	// UUID, the LUID, or else a name that holds only while the machine is not changed.
 	ID          string `json:"id"`
 	Vendor      Vendor `json:"vendor"`
-	Name        string `json:"name"`
-	PCI         string `json:"pci,omitempty"`  // normalised, see PCIAddress
-	UUID        string `json:"uuid,omitempty"` // as the vendor spells it
-	Integrated  Flag   `json:"integrated"`     // true: shares the host's memory chips (unified); false: has its own
-	Driver      string `json:"driver,omitempty"`
+	Name        string `json:"name"`                // for people; says nothing about the memory
+	PCI         string `json:"pci,omitempty"`       // normalised, see PCIAddress; a partition has its card's
+	LUID        string `json:"luid,omitempty"`      // Windows' name for the adapter until it restarts, see LUID
+	UUID        string `json:"uuid,omitempty"`      // as the vendor spells it
+	Partition   string `json:"partition,omitempty"` // which part of the card at PCI it is, such as MIG's "3g.40gb"; empty: the whole
+	Integrated  Flag   `json:"integrated"`          // true: shares the host's memory chips (unified); false: has its own
+	Driver      string `json:"driver,omitempty"`    // version where the vendor tells it, else the kernel module's name
 	State       State  `json:"state"`
-	Pool        string `json:"pool"`                // id of the pool it draws on
-	Utilisation Number `json:"utilisation_percent"` // 0 to 100
+	AgeSeconds  uint64 `json:"age_seconds,omitempty"` // since a probe last found it; 0: this one did
+	Forced      bool   `json:"forced,omitempty"`      // an override says that it is to be used, whatever its kind
+	Pool        string `json:"pool"`                  // id of the pool it draws on
+	Utilisation Number `json:"utilisation_percent"`   // 0 to 100
 	Temperature Number `json:"temperature_celsius"`
 	Power       Number `json:"power_watts"`
 }
@@ -64,6 +80,8 @@ const (
 	AMD    Vendor = "amd"
 	Intel  Vendor = "intel"
 	Apple  Vendor = "apple"
+	// OtherVendor made a device that Windows lists and no part of the probe knows.
+	OtherVendor Vendor = "other"
 )
 
 // State says whether a device can be used now.
@@ -85,13 +103,17 @@ const (
 
 // Pool is memory that can be claimed once, whoever draws on it.
 type Pool struct {
-	ID          string     `json:"id"` // HostPool, or the id of the device that owns it
-	Kind        PoolKind   `json:"kind"`
-	TotalBytes  Bytes      `json:"total_bytes"`
-	TotalSource Source     `json:"total_source,omitempty"` // empty when the total is unknown
-	FreeBytes   Bytes      `json:"free_bytes"`
-	FreeSource  Source     `json:"free_source,omitempty"` // empty when free is unknown
-	Parts       []PoolPart `json:"parts,omitempty"`       // only where a pool is made of parts, such as an APU's
+	ID          string   `json:"id"` // HostPool, or the id of the device that owns it
+	Kind        PoolKind `json:"kind"`
+	TotalBytes  Bytes    `json:"total_bytes"`
+	TotalSource Source   `json:"total_source,omitempty"` // empty when the total is unknown
+	// TotalAgeSeconds is how old a total from SourceLastKnown is; 0: this probe read it.
+	TotalAgeSeconds uint64 `json:"total_age_seconds,omitempty"`
+	FreeBytes       Bytes  `json:"free_bytes"`
+	FreeSource      Source `json:"free_source,omitempty"` // empty when free is unknown
+	// ReserveBytes is what the machine's owner keeps out of use. Total and free still count it: who places something subtracts it.
+	ReserveBytes uint64     `json:"reserve_bytes,omitempty"`
+	Parts        []PoolPart `json:"parts,omitempty"` // only where a pool is made of parts, such as an APU's
 }
 
 // PoolPart is one part of a pool. An engine may be able to use only one of them.
@@ -120,10 +142,20 @@ type Source string
 
 // The sources.
 const (
-	SourceNVIDIASMI   Source = "nvidia-smi"
-	SourceAMDGPUSysfs Source = "amdgpu-sysfs"
-	SourceOS          Source = "os"     // the operating system's own account: /proc/meminfo on Linux
-	SourceCgroup      Source = "cgroup" // the limit of the control group that the probe runs in
+	SourceOS          Source = "os"           // the operating system's own account: /proc/meminfo on Linux
+	SourceCgroup      Source = "cgroup"       // the limit of the control group that the probe runs in
+	SourceNVIDIASMI   Source = "nvidia-smi"   // NVIDIA's tool
+	SourceAMDGPUSysfs Source = "amdgpu-sysfs" // mem_info_* of the amdgpu driver
+	SourceROCmSMI     Source = "rocm-smi"     // AMD's older tool
+	SourceAMDSMI      Source = "amd-smi"      // AMD's newer tool
+	SourceDRM         Source = "drm-ioctl"    // the kernel's DRM interface
+	SourceDXGI        Source = "dxgi"         // Windows' graphics interface
+	SourceRegistry    Source = "registry"     // what a driver or DirectX wrote into Windows' registry
+	SourcePDH         Source = "pdh"          // Windows' performance counters
+	SourceMetal       Source = "metal"        // Apple's graphics interface
+	SourceSysctl      Source = "sysctl"       // macOS' settings
+	SourceOverride    Source = "override"     // the machine's owner, see Overrides
+	SourceLastKnown   Source = "last known"   // an earlier probe; Pool.TotalAgeSeconds says how old it is
 )
 
 // Warning says what could not be read or is wrong, and what to do about it.
@@ -139,17 +171,21 @@ type WarningCode string
 
 // The kinds of warnings.
 const (
-	WarnHostUnreadable  WarningCode = "host_unreadable"   // main memory or processor could not be read
-	WarnMemoryLimited   WarningCode = "memory_limited"    // a control group allows less than the machine has
-	WarnMemoryUnknown   WarningCode = "memory_unknown"    // a device does not tell its memory
-	WarnToolMissing     WarningCode = "tool_missing"      // a device is there, its vendor's tool is not
-	WarnToolTimeout     WarningCode = "tool_timeout"      // a vendor tool did not answer in time
-	WarnToolFailed      WarningCode = "tool_failed"       // a vendor tool failed in a way that no other code names
-	WarnDriverNotLoaded WarningCode = "driver_not_loaded" // the tool is there, the driver does not answer
-	WarnDriverMismatch  WarningCode = "driver_mismatch"   // kernel module and user library differ in version
-	WarnAccessLost      WarningCode = "access_lost"       // a container lost its devices, or the OS blocks them
-	WarnNoPermission    WarningCode = "no_permission"     // the numbers need more rights
-	WarnDeviceLost      WarningCode = "device_lost"       // a device fell off the bus
-	WarnPartitioned     WarningCode = "partitioned"       // a device is split, and the parts are not read
-	WarnUnsupportedGPU  WarningCode = "unsupported_gpu"   // a device that this version cannot judge
+	WarnHostUnreadable  WarningCode = "host_unreadable"    // main memory or processor could not be read
+	WarnMemoryLimited   WarningCode = "memory_limited"     // a control group allows less than the machine has
+	WarnMemoryUnknown   WarningCode = "memory_unknown"     // a device does not tell its memory
+	WarnToolMissing     WarningCode = "tool_missing"       // a device is there, its vendor's tool is not
+	WarnToolTimeout     WarningCode = "tool_timeout"       // a vendor tool did not answer in time
+	WarnToolFailed      WarningCode = "tool_failed"        // a vendor tool failed in a way that no other code names
+	WarnDriverNotLoaded WarningCode = "driver_not_loaded"  // the tool is there, the driver does not answer
+	WarnDriverMismatch  WarningCode = "driver_mismatch"    // kernel module and user library differ in version
+	WarnAccessLost      WarningCode = "access_lost"        // a container lost its devices, or the OS blocks them
+	WarnNoPermission    WarningCode = "no_permission"      // the numbers need more rights
+	WarnDeviceLost      WarningCode = "device_lost"        // a device fell off the bus
+	WarnPartitioned     WarningCode = "partitioned"        // a device is split, and the parts are not read
+	WarnDeviceRemoved   WarningCode = "device_removed"     // a device that was there is gone without an error, as when it is unplugged
+	WarnProbeStuck      WarningCode = "probe_stuck"        // a part of the probe hangs, as a read from a broken driver does
+	WarnProbeFailed     WarningCode = "probe_failed"       // a part of the probe broke: a fault of this program
+	WarnOverride        WarningCode = "override_unmatched" // an override names nothing that is there
+	WarnUnsupportedGPU  WarningCode = "unsupported_gpu"    // a device that this version cannot judge
 )

@@ -22,3 +22,6 @@ func PCIAddress(text string) (address string, ok bool) {
 	}
 	return fmt.Sprintf("%04x:%s:%s.%s", domain, strings.ToLower(parts[2]), strings.ToLower(parts[3]), parts[4]), true
 }
+
+// LUID spells a Windows adapter's locally unique id as the performance counters do, in lower case: "0x00000000_0x0000d4a3".
+func LUID(high int32, low uint32) string { return fmt.Sprintf("0x%08x_0x%08x", uint32(high), low) }
