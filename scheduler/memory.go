@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// FreshFor is how long a figure of free memory counts in full: some reports of the usual heartbeat. An older one may
+// FreshFor is how long a figure of free memory counts in full: three reports at the usual heartbeat. An older one may
 // only lower what is available: it still bounds it, but what an eviction gives back is not added, because other programs
 // may have taken that since. It never becomes zero, and it says nothing about an empty machine.
-const FreshFor = 20 * time.Second
+const FreshFor = 10 * time.Second
 
 // Defaults of Limits, in bytes.
 const (

@@ -57,13 +57,14 @@ func (n *node) snapshot() scheduler.Node {
 	out := scheduler.Node{ID: n.id, Name: n.name, State: n.state(), LastSeen: n.lastSeen, OllamaVersion: r.GetOllama().GetVersion(),
 		Slots: int(r.GetSlots()), Simulated: n.simulated}
 	for _, p := range r.GetPools() {
-		out.Pools = append(out.Pools, scheduler.Pool{ID: p.GetId(), Kind: scheduler.PoolKind(p.GetKind()), Total: known(p.TotalBytes), Free: known(p.FreeBytes)})
+		out.Pools = append(out.Pools, scheduler.Pool{ID: p.GetId(), Kind: scheduler.PoolKind(p.GetKind()), Total: known(p.TotalBytes), Free: known(p.FreeBytes),
+			FreeAge: time.Since(n.lastSeen)})
 	}
 	for _, d := range r.GetDevices() {
 		out.Devices = append(out.Devices, scheduler.Device{Name: d.GetName(), Pool: d.GetPoolId(), Usable: d.GetState() == "ok" || d.GetState() == "asleep"})
 	}
 	for _, m := range r.GetModels() {
-		out.Models = append(out.Models, scheduler.Model{Name: m.GetName(), Digest: m.GetDigest(), FileBytes: m.GetFileBytes(), Shape: shape(m.GetShape()), Embedding: m.GetEmbedding()})
+		out.Models = append(out.Models, scheduler.Model{Name: m.GetName(), Digest: m.GetDigest(), FileBytes: m.GetFileBytes(), Shape: Shape(m.GetShape()), Embedding: m.GetEmbedding()})
 	}
 	for _, l := range r.GetLoaded() {
 		out.Loaded = append(out.Loaded, scheduler.Loaded{Digest: l.GetDigest(), Name: l.GetName(), Context: int(l.GetContext()), SizeBytes: l.GetSizeBytes(), VRAMBytes: l.GetVramBytes()})
@@ -78,14 +79,19 @@ func known(v *uint64) scheduler.Bytes {
 	return scheduler.Bytes{N: *v, Known: true}
 }
 
-func shape(s *workerv1.Shape) *scheduler.Shape {
+// Shape is a model's shape as the scheduler takes it; nil while unknown.
+func Shape(s *workerv1.Shape) *scheduler.Shape {
 	if s == nil {
 		return nil
 	}
-	out := &scheduler.Shape{Architecture: s.GetArchitecture(), WeightBytes: s.GetWeightBytes(), LayerBytes: s.GetLayerBytes(), ProjectorBytes: s.GetProjectorBytes(),
+	out := &scheduler.Shape{Architecture: s.GetArchitecture(), WeightBytes: s.GetWeightBytes(), LayerBytes: s.GetLayerBytes(), InputBytes: s.GetInputBytes(),
+		ExpertBytes: s.GetExpertBytes(), Experts: int(s.GetExperts()), ExpertsUsed: int(s.GetExpertsUsed()),
+		ProjectorBytes: s.GetProjectorBytes(), AdapterBytes: s.GetAdapterBytes(),
 		Layers: int(s.GetLayers()), EmbeddingLength: int(s.GetEmbeddingLength()), Heads: int(s.GetHeads()), KeyLength: int(s.GetKeyLength()),
 		ValueLength: int(s.GetValueLength()), FeedForward: int(s.GetFeedForward()), VocabSize: int(s.GetVocabSize()),
-		ContextLength: int(s.GetContextLength()), SlidingWindow: int(s.GetSlidingWindow()), SlidingPattern: int(s.GetSlidingPattern())}
+		ContextLength: int(s.GetContextLength()), SlidingWindow: int(s.GetSlidingWindow()), SlidingPattern: int(s.GetSlidingPattern()),
+		Windowed: s.GetWindowed(), WindowKey: int(s.GetWindowKey()), WindowValue: int(s.GetWindowValue()), StateBytes: s.GetStateBytes(),
+		Pooling: s.GetPooling(), Batch: int(s.GetBatch())}
 	for _, h := range s.GetKvHeads() {
 		out.KVHeads = append(out.KVHeads, int(h))
 	}
