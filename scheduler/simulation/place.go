@@ -92,17 +92,11 @@ func (p *placed) look(machine int) {
 
 // lookSoon is the report after a load or unload.
 func (p *placed) lookSoon(machine int) {
-	if lag := p.w.servers[machine].Lag; lag > 0 {
-		p.w.after(lag, func() { p.beatOnce(machine) })
-		return
-	}
-	p.beatOnce(machine)
-}
-
-func (p *placed) beatOnce(machine int) {
-	if !p.w.servers[machine].down {
-		p.look(machine)
-	}
+	p.w.after(p.w.servers[machine].Lag, func() {
+		if !p.w.servers[machine].down {
+			p.look(machine)
+		}
+	})
 }
 
 func digest(name string) string { return "digest of " + name }
@@ -117,8 +111,11 @@ func (p *placed) arrive(c *call) {
 	p.waiting = slices.Insert(p.waiting, i, c)
 }
 
-// step asks the scheduler once and carries out what it decides.
+// step asks the scheduler once and carries out what it decides. As in the engine's turns, calls that become ready together are seen together.
 func (p *placed) step() {
+	if p.w.unsettled() {
+		return
+	}
 	now := epoch.Add(p.w.now)
 	s := scheduler.Snapshot{Now: now, Nodes: p.snapshot(), Waiting: p.tasks(), Received: p.shares.at(p.w.now)}
 	began := time.Now()

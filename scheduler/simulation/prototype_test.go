@@ -71,7 +71,7 @@ func TestPrototypeSchedules(t *testing.T) {
 		calls := r.list(t)
 		for _, want := range r.Results {
 			wl := &Workload{Name: r.Kind, Fleet: prototypeOn(want.Machines)}
-			got, err := run(wl, policy(t, want.Policy), calls, 0)
+			got, err := run(wl, policy(t, want.Policy), calls, 0, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -175,6 +175,7 @@ func (s *server) oldestIdle(position int) *resident {
 func (s *server) load(model int, size float64) {
 	r := &resident{model: model, size: min(size, s.free()), spilled: size > s.free(), used: s.w.now}
 	took := s.loadTime(&s.w.fleet.Models[model])
+	s.w.note(s.index, "load", model)
 	s.resident, s.loading = append(s.resident, r), r
 	s.w.result.Swaps++
 	s.w.result.Loading += took
@@ -230,6 +231,7 @@ func (s *server) settle(r *resident) {
 // drop frees a model's memory, at once when the machine needs no time for that.
 func (s *server) drop(r *resident) {
 	r.leaving = true
+	s.w.note(s.index, "unload", r.model)
 	then := r.gone
 	r.gone = nil
 	remove := func() {
@@ -256,6 +258,7 @@ func (s *server) start(r *resident, c *call) {
 	if r.spilled {
 		s.w.result.Spills++
 	}
+	s.w.note(s.index, "start", c)
 	c.started = s.w.now
 	r.running, r.used = append(r.running, f), s.w.now
 }
@@ -336,6 +339,7 @@ func (s *server) end() {
 // lose takes the machine away, with all that it holds and runs.
 func (s *server) lose() {
 	s.advance()
+	s.w.note(s.index, "lost", "")
 	s.down, s.loading, s.resident = true, nil, nil
 	s.schedule()
 	s.w.after(lostAfter, func() {

@@ -109,3 +109,20 @@ func hugeBatch(rnd *rand.Rand) []Call {
 	}
 	return c.list
 }
+
+// Tiny are workloads small enough for Optimum: four to eight calls at once, two machines, three models.
+var Tiny = []Workload{
+	{Name: "tiny, A+B", Fleet: Prototype().only("A", "B"), Make: tiny("plan120", "w32", "w14")},
+	{Name: "tiny, B+C", Fleet: Prototype().only("B", "C"), Make: tiny("w32", "w14", "w8")},
+	{Name: "tiny, A+C", Fleet: Prototype().only("A", "C"), Make: tiny("plan120", "w14", "w8")},
+}
+
+func tiny(models ...string) func(*rand.Rand) []Call {
+	return func(rnd *rand.Rand) []Call {
+		c := &calls{Rand: rnd}
+		for range c.between(4, 8) {
+			c.add(Call{Run: "run", Model: models[c.IntN(len(models))], Prompt: c.between(500, 4000), Output: c.between(200, 800)})
+		}
+		return c.list
+	}
+}

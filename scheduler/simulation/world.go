@@ -3,6 +3,7 @@ package simulation
 import (
 	"container/heap"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -90,34 +91,48 @@ type world struct {
 	factor   [][]float64 // by machine and model: what a load really takes, as a share of the need
 	policy   decider
 	result   *Result
+	trace    io.Writer // nil for none
 }
 
 // Run simulates a workload under a policy. The same seed gives the same calls for every policy, and the same result for the
 // same policy, apart from Result.Decisions.
 func Run(wl *Workload, p Policy, seed uint64) (*Result, error) {
-	return run(wl, p, wl.Make(rand.New(rand.NewPCG(seed, 1))), seed)
+	return run(wl, p, wl.calls(seed), seed, nil)
 }
 
-func run(wl *Workload, p Policy, list []Call, seed uint64) (*Result, error) {
-	w := &world{Workload: wl, fleet: &wl.Fleet, result: &Result{}}
+// Trace does the same, and writes a line for whatever happens.
+func Trace(wl *Workload, p Policy, seed uint64, to io.Writer) (*Result, error) {
+	return run(wl, p, wl.calls(seed), seed, to)
+}
+
+func (wl *Workload) calls(seed uint64) []Call { return wl.Make(rand.New(rand.NewPCG(seed, 1))) }
+
+func newWorld(wl *Workload, list []Call, seed uint64) *world {
+	w := &world{Workload: wl, fleet: &wl.Fleet, result: &Result{}, left: len(list)}
 	w.furnish(rand.New(rand.NewPCG(seed, 2)))
 	for i := range list {
-		c := &call{Call: list[i], id: i, model: wl.Fleet.model(list[i].Model), blocked: len(list[i].After), machine: -1}
-		w.calls = append(w.calls, c)
-		if c.blocked == 0 {
-			w.after(c.At, func() { w.arrive(c) })
-		}
+		w.calls = append(w.calls, &call{Call: list[i], id: i, model: wl.Fleet.model(list[i].Model), blocked: len(list[i].After), machine: -1})
 	}
 	for _, c := range w.calls {
 		for _, before := range c.After {
 			w.calls[before].next = append(w.calls[before].next, c.id)
 		}
 	}
+	w.speeds = newSpeeds(w)
+	return w
+}
+
+func run(wl *Workload, p Policy, list []Call, seed uint64, trace io.Writer) (*Result, error) {
+	w := newWorld(wl, list, seed)
+	w.trace = trace
+	for _, c := range w.calls {
+		if c.blocked == 0 {
+			w.after(c.At, func() { w.arrive(c) })
+		}
+	}
 	for _, f := range wl.Faults {
 		w.after(f.At, func() { w.strike(f) })
 	}
-	w.left = len(w.calls)
-	w.speeds = newSpeeds(w)
 	w.policy = p.start(w)
 	for w.left > 0 {
 		if len(w.events) == 0 || w.now > longest {
@@ -201,6 +216,7 @@ func (w *world) send(c *call, machine int) {
 }
 
 func (w *world) ended(c *call, machine int, took time.Duration) {
+	w.note(machine, "end", c)
 	c.end, c.over = w.now, true
 	w.left--
 	w.speeds.learn(c, machine, took)
@@ -255,10 +271,27 @@ func (w *world) detect(machine int) {
 	}
 }
 
+// note writes a line of the trace; what it is about is a model or a call.
+func (w *world) note(machine int, what string, about any) {
+	if w.trace == nil {
+		return
+	}
+	if c, ok := about.(*call); ok {
+		about = fmt.Sprintf("%s %s, ready %.1f", c.Model, key(c), c.ready.Seconds())
+	}
+	if model, ok := about.(int); ok {
+		about = w.fleet.Models[model].Name
+	}
+	fmt.Fprintf(w.trace, "%8.1f %-9s %-8s %v\n", w.now.Seconds(), w.fleet.Machines[machine].Name, what, about)
+}
+
 func (w *world) after(d time.Duration, do func()) {
 	w.sequence++
 	heap.Push(&w.events, event{w.now + d, w.sequence, do})
 }
+
+// unsettled says that more happens at this very instant.
+func (w *world) unsettled() bool { return len(w.events) > 0 && w.events[0].at == w.now }
 
 // event is something that happens at a time; those at the same time happen in the order in which they were planned.
 type event struct {
