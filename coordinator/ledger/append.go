@@ -71,7 +71,10 @@ func (s *SQLite) Append(ctx context.Context, c Commit) error {
 		if err := s.insertEvents(ctx, tx, c.Events); err != nil {
 			return err
 		}
-		return s.insertMeta(ctx, tx, c.Meta)
+		if err := s.insertMeta(ctx, tx, c.Meta); err != nil {
+			return err
+		}
+		return insertPlacement(ctx, tx, c)
 	})
 }
 
@@ -95,7 +98,7 @@ func (c Commit) check() error {
 			return apierr.New(apierr.InvalidArgument, "the value of %s is no valid JSON", k)
 		}
 	}
-	return nil
+	return c.checkPlacement()
 }
 
 func (s *SQLite) insertRun(ctx context.Context, tx *sql.Tx, r RunRow) error {

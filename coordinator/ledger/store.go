@@ -64,6 +64,15 @@ type Commit struct {
 	Runs   []RunRow                   // inserted or replaced, by ID; a run's first commit carries its row
 	Bodies []Body                     // normally up to InlineLimit each; a larger one is written to a file first
 	Meta   map[string]json.RawMessage // keys to set; nil removes the key
+
+	Learned   []Learned
+	Decisions []Decision // on runs that have a row
+	Incidents []Incident
+}
+
+// Empty says whether there is nothing to make durable.
+func (c Commit) Empty() bool {
+	return len(c.Events)+len(c.Runs)+len(c.Bodies)+len(c.Meta)+len(c.Learned)+len(c.Decisions)+len(c.Incidents) == 0
 }
 
 // RunFilter selects runs; zero fields select everything.
@@ -104,6 +113,15 @@ type Store interface {
 
 	// Meta returns the values whose keys start with prefix.
 	Meta(ctx context.Context, prefix string) (map[string]json.RawMessage, error)
+
+	// Learned returns everything that was learned, by kind, node and subject.
+	Learned(ctx context.Context) ([]Learned, error)
+
+	// Decisions returns what is kept of the decisions on a step of a run, oldest first; step -1 is all of them.
+	Decisions(ctx context.Context, runID string, step int) ([]Decision, error)
+
+	// Incidents returns a node's incidents, newest first, at most limit (0 for all); node "" is every node.
+	Incidents(ctx context.Context, node string, limit int) ([]Incident, error)
 
 	// PutArtifact stores what r yields, in constant memory, and makes it durable before it returns. Storing the same
 	// bytes again is cheap, changes nothing and repairs a damaged body.

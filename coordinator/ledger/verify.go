@@ -18,6 +18,8 @@ var checks = []string{
 	`SELECT 'run ' || run_id, 'event ' || seq || ' carries no valid JSON' FROM event WHERE NOT json_valid(payload)`,
 	`SELECT 'run ' || id, 'its summary is no valid JSON' FROM run WHERE NOT json_valid(summary)`,
 	`SELECT 'value ' || key, 'is no valid JSON' FROM meta WHERE NOT json_valid(value)`,
+	`SELECT 'node ' || node, 'what was learned as ' || kind || ' of ' || subject || ' is no valid JSON' FROM learned WHERE NOT json_valid(value)`,
+	`SELECT 'run ' || run_id, 'a decision on step ' || step || ' carries no valid JSON' FROM decision WHERE NOT json_valid(why)`,
 }
 
 // Verify implements Store.
