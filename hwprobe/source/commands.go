@@ -6,15 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"sync"
 	"time"
 )
 
 // ErrOutputTooLarge says that a command was killed because it printed more than allowed.
 var ErrOutputTooLarge = errors.New("output too large")
-
-// ErrStuck says that a command was killed and did not end, as happens when it hangs inside a driver.
-var ErrStuck = errors.New("process does not end even when killed")
 
 // Runner runs a vendor's command-line tool.
 type Runner interface {
@@ -28,7 +24,8 @@ type Runner interface {
 type Output struct {
 	Stdout   []byte
 	Stderr   []byte
-	ExitCode int // meaningless beside an error
+	ExitCode int           // meaningless beside an error
+	CPU      time.Duration // processor time that it took, with its children; 0 when unknown
 }
 
 const (
@@ -39,14 +36,13 @@ const (
 // Commands runs real commands, in the locale C, with at most 1 MiB per output stream. A command that cannot even be
 // killed is left to itself and not started again while it lives. The zero value is ready; safe for concurrent use.
 type Commands struct {
-	mu    sync.Mutex
-	stuck map[string]int // processes per name that did not end
-	wait  func(*exec.Cmd) error
+	stuck lingering             // by name
+	wait  func(*exec.Cmd) error // nil: as it is
 }
 
 // Run implements Runner.
 func (c *Commands) Run(ctx context.Context, name string, args ...string) (Output, error) {
-	if c.isStuck(name) {
+	if c.stuck.has(name) {
 		return Output{}, fmt.Errorf("run %s: an earlier one: %w", name, ErrStuck)
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -63,7 +59,8 @@ func (c *Commands) Run(ctx context.Context, name string, args ...string) (Output
 	if errors.Is(err, ErrStuck) {
 		return Output{}, fmt.Errorf("run %s: %w", name, err) // the buffers may still be written to
 	}
-	out := Output{Stdout: stdout.buffer.Bytes(), Stderr: stderr.buffer.Bytes(), ExitCode: cmd.ProcessState.ExitCode()}
+	out := Output{Stdout: stdout.buffer.Bytes(), Stderr: stderr.buffer.Bytes(), ExitCode: cmd.ProcessState.ExitCode(),
+		CPU: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
 	var exit *exec.ExitError
 	switch {
 	case stdout.overflowed || stderr.overflowed:
@@ -96,27 +93,8 @@ func (c *Commands) await(ctx context.Context, name string, cmd *exec.Cmd) error 
 		return err
 	case <-time.After(2 * pipeGrace):
 	}
-	c.setStuck(name, 1)
-	go func() { // lives exactly as long as the process that nobody can end
-		<-ended
-		c.setStuck(name, -1)
-	}()
+	leave(&c.stuck, name, ended)
 	return ErrStuck
-}
-
-func (c *Commands) isStuck(name string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.stuck[name] > 0
-}
-
-func (c *Commands) setStuck(name string, delta int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.stuck == nil {
-		c.stuck = map[string]int{}
-	}
-	c.stuck[name] += delta
 }
 
 // cappedBuffer keeps the first outputLimit bytes and has the command ended at the next one.

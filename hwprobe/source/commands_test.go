@@ -98,13 +98,13 @@ func TestCommandThatCannotBeKilledIsNotStartedAgain(t *testing.T) {
 			t.Fatalf("error %v, want ErrStuck", err)
 		}
 	}
-	if c.stuck[os.Args[0]] != 1 {
-		t.Errorf("%d processes started, want 1", c.stuck[os.Args[0]])
+	if started := c.stuck.count[os.Args[0]]; started != 1 {
+		t.Errorf("%d processes started, want 1", started)
 	}
 	close(release)
 	<-released
 	c.wait = nil
-	for c.isStuck(os.Args[0]) {
+	for c.stuck.has(os.Args[0]) {
 		runtime.Gosched()
 	}
 	if out, err := c.Run(t.Context(), os.Args[0]); err != nil || out.ExitCode != 9 {
