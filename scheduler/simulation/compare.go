@@ -66,7 +66,7 @@ var columns = []struct {
 	{"spilled calls", "%.1f", func(r *Result) float64 { return float64(r.Spills) }},
 	{"busy evictions", "%.1f", func(r *Result) float64 { return float64(r.BusyEvictions) }},
 	{"fairness", "%.2f", func(r *Result) float64 { return r.Fairness }},
-	{"wait beyond bound, s", "%.0f", func(r *Result) float64 { return max(r.OverBound, 0).Seconds() }},
+	{"slowest run, × alone", "%.1f", func(r *Result) float64 { return r.WorstRun }},
 }
 
 // Table writes the comparison as Markdown: means over the seeds, and the paired difference of the mean flow time to the

@@ -18,9 +18,9 @@ type Result struct {
 	Evictions     int             // by Ollama on its own account
 	BusyEvictions int             // unloads that were ordered while a call ran on the model
 	Impossible    int             // decisions that a call fits nowhere
-	Fairness      float64         // Jain's index over the runs, of service / time in the system
-	Wait          time.Duration   // longest, from when a call could run until its start
-	OverBound     time.Duration   // longest wait beyond MaxWait of the call's model, see waitBound; negative when all were within
+	Fairness      float64         // Jain's index over the runs, of the bound of a run alone / the time that it took
+	WorstRun      float64         // the largest of these ratios the other way round
+	RareWait      time.Duration   // longest wait for a start of Workload.Rare
 	Decisions     []time.Duration // what scheduler.Place took on this computer
 }
 
@@ -43,33 +43,32 @@ func (r *Result) Quantile(q float64) time.Duration {
 func (r *Result) Ratio() float64 { return r.Makespan.Seconds() / r.Bound.Seconds() }
 
 func (r *Result) measure(w *world) {
-	r.OverBound = -longest
-	service, flow := map[string]float64{}, map[string]float64{}
 	var runs []string
+	ends := map[string]time.Duration{}
+	begins := map[string]time.Duration{}
 	for _, c := range w.calls {
 		r.Makespan = max(r.Makespan, c.end)
 		r.Flows = append(r.Flows, c.end-c.ready)
-		r.Wait = max(r.Wait, c.started-c.ready)
-		r.OverBound = max(r.OverBound, c.started-c.ready-w.waitBound(c.model))
-		if _, known := flow[c.Run]; !known {
-			runs = append(runs, c.Run)
+		if c.Model == w.Rare {
+			r.RareWait = max(r.RareWait, c.started-c.ready)
 		}
-		service[c.Run] += w.fastest(c).Seconds()
-		flow[c.Run] += (c.end - c.ready).Seconds()
+		if _, seen := ends[c.Run]; !seen {
+			runs = append(runs, c.Run)
+			begins[c.Run] = c.At
+		}
+		begins[c.Run] = min(begins[c.Run], c.At)
+		ends[c.Run] = max(ends[c.Run], c.end)
 	}
-	r.Bound = w.lowerBound()
+	r.Bound = w.lowerBound(func(*call) bool { return true })
 	var sum, squares float64
 	for _, run := range runs {
-		x := service[run] / flow[run]
+		alone := w.lowerBound(func(c *call) bool { return c.Run == run }) - begins[run]
+		x := alone.Seconds() / (ends[run] - begins[run]).Seconds()
 		sum += x
 		squares += x * x
+		r.WorstRun = max(r.WorstRun, 1/x)
 	}
 	r.Fairness = sum * sum / (float64(len(runs)) * squares)
-}
-
-// waitBound is scheduler.Limits.MaxWait as it is by default: a minute, or four times the load of the model where that is the shortest.
-func (w *world) waitBound(model int) time.Duration {
-	return max(time.Minute, 4*w.cheapestLoad(model))
 }
 
 func (w *world) cheapestLoad(model int) time.Duration {
@@ -93,16 +92,19 @@ func (w *world) fastest(c *call) time.Duration {
 	return least
 }
 
-// lowerBound is the formula of research/scheduling.md section 5.3: the largest of the critical path at the fastest rates without loads, all work
-// at the fastest rates with one load per model over all machines, and the work that only one machine can do. A machine that runs several
-// calls at once counts as many times as it gains by that.
-func (w *world) lowerBound() time.Duration {
+// lowerBound is the formula of research/scheduling.md section 5.3 for some of the calls: the largest of the critical path at the
+// fastest rates without loads, all work at the fastest rates with one load per model over all machines, and the work that only one
+// machine can do. A machine that runs several calls at once counts as many times as it gains by that.
+func (w *world) lowerBound(counts func(*call) bool) time.Duration {
 	begin, path := longest, time.Duration(0)
 	finish := make([]time.Duration, len(w.calls))
 	alone := make([]float64, len(w.servers))
 	var work, gains float64
 	seen := make([]bool, len(w.fleet.Models))
 	for i, c := range w.calls { // a call comes after those that it waits for
+		if !counts(c) {
+			continue
+		}
 		begin = min(begin, c.At)
 		start := c.At
 		for _, before := range c.After {
