@@ -149,6 +149,7 @@ const (
 	SourceROCmSMI     Source = "rocm-smi"     // AMD's older tool
 	SourceAMDSMI      Source = "amd-smi"      // AMD's newer tool
 	SourceDRM         Source = "drm-ioctl"    // the kernel's DRM interface
+	SourceIntelFiles  Source = "intel-files"  // files of Intel's driver in sysfs or debugfs
 	SourceDXGI        Source = "dxgi"         // Windows' graphics interface
 	SourceRegistry    Source = "registry"     // what a driver or DirectX wrote into Windows' registry
 	SourcePDH         Source = "pdh"          // Windows' performance counters
@@ -188,4 +189,5 @@ const (
 	WarnProbeFailed     WarningCode = "probe_failed"       // a part of the probe broke: a fault of this program
 	WarnOverride        WarningCode = "override_unmatched" // an override names nothing that is there
 	WarnUnsupportedGPU  WarningCode = "unsupported_gpu"    // a device that this version cannot judge
+	WarnPartOfPool      WarningCode = "part_of_pool"       // some engines can use only a part of a device's pool
 )

@@ -14,6 +14,7 @@ import (
 	"github.com/loopkeeper/loopkeeper/hwprobe"
 	"github.com/loopkeeper/loopkeeper/hwprobe/amd"
 	"github.com/loopkeeper/loopkeeper/hwprobe/host"
+	"github.com/loopkeeper/loopkeeper/hwprobe/intel"
 	"github.com/loopkeeper/loopkeeper/hwprobe/nvidia"
 	"github.com/loopkeeper/loopkeeper/hwprobe/source"
 )
@@ -29,6 +30,7 @@ var vendors = []struct {
 }{
 	{"nvidia", nvidia.Probe},
 	{"amd", amd.Probe},
+	{"intel", intel.Probe},
 }
 
 // ThisMachine is the machine that the process runs on. A program that probes again and again keeps it, so that facts that
@@ -36,6 +38,8 @@ var vendors = []struct {
 func ThisMachine() source.Machine {
 	calls := source.Calls{}
 	maps.Copy(calls, host.Calls())
+	maps.Copy(calls, amd.Calls())
+	maps.Copy(calls, intel.Calls())
 	return source.Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, Files: os.DirFS("/"), Commands: &source.Commands{}, Calls: calls}
 }
 

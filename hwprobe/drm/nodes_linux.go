@@ -1,0 +1,75 @@
+package drm
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Ask opens a render node, such as "renderD128", makes sure that this driver answers there, because a number means another
+// question to every driver, and calls put with the open file. The error wraps fs.ErrPermission where this process may not
+// open the node, fs.ErrNotExist where there is none. Opening the node wakes a sleeping card. A driver may hang: see
+// source.Guard.
+func Ask(node, driver string, put func(fd int) error) error {
+	if !renderName.MatchString(node) {
+		return fmt.Errorf("render node %q: %w", node, fs.ErrNotExist)
+	}
+	fd, err := unix.Open(path.Join("/dev/dri", node), unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", node, err)
+	}
+	defer unix.Close(fd)
+	name, err := driverName(fd)
+	if err != nil {
+		return fmt.Errorf("%s: ask the driver's name: %w", node, err)
+	}
+	if name != driver {
+		return fmt.Errorf("%s belongs to the driver %q, not %q: %w", node, name, driver, fs.ErrNotExist)
+	}
+	if err := put(fd); err != nil {
+		return fmt.Errorf("%s: %w", node, err)
+	}
+	return nil
+}
+
+// version is struct drm_version of the kernel's include/uapi/drm/drm.h, on a 64-bit machine.
+type version struct {
+	major, minor, patch int32
+	_                   int32
+	nameLen, name       uint64
+	dateLen, date       uint64
+	descLen, desc       uint64
+}
+
+// requestVersion is DRM_IOCTL_VERSION: DRM_IOWR(0x00, struct drm_version).
+var requestVersion = Request(ReadWrite, 0x00, unsafe.Sizeof(version{}))
+
+func driverName(fd int) (string, error) {
+	name := make([]byte, 32)
+	var pins runtime.Pinner
+	defer pins.Unpin()
+	pins.Pin(&name[0])
+	v := version{nameLen: uint64(len(name)), name: uint64(uintptr(unsafe.Pointer(&name[0])))}
+	if err := Ioctl(fd, requestVersion, unsafe.Pointer(&v)); err != nil {
+		return "", err
+	}
+	return string(name[:min(v.nameLen, uint64(len(name)))]), nil
+}
+
+// Ioctl puts one question, again when a signal interrupts it.
+func Ioctl(fd int, request uintptr, argument unsafe.Pointer) error {
+	for {
+		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), request, uintptr(argument))
+		switch errno {
+		case 0:
+			return nil
+		case unix.EINTR:
+		default:
+			return errno
+		}
+	}
+}
