@@ -1,6 +1,7 @@
 package ollama
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -18,10 +19,15 @@ import (
 // simulatedServer is how cmd/fakeollama names itself in the Server header of every answer.
 const simulatedServer = "fakeollama"
 
+// DefaultKeepAlive is how long the server keeps a model after its last request: long enough to be renewed at leisure, short
+// enough that the card is free soon after we died. Ollama's keep_alive is sticky, so every request of ours says the same.
+const DefaultKeepAlive = 10 * time.Minute
+
 // Options says which server, and over what.
 type Options struct {
 	BaseURL   string            // such as http://127.0.0.1:11434; required
 	Transport http.RoundTripper // nil: an own one that ignores proxy settings
+	KeepAlive time.Duration     // how long a model stays after its last request; 0: DefaultKeepAlive
 }
 
 // Client talks to one Ollama server. It is safe for concurrent use. No call has a time limit of its own: the context
@@ -30,6 +36,7 @@ type Client struct {
 	base      *url.URL
 	api       *api.Client
 	transport http.RoundTripper
+	keep      api.Duration
 	simulated atomic.Bool
 
 	mu    sync.Mutex
@@ -50,7 +57,7 @@ func New(o Options) (*Client, error) {
 		dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 		transport = &http.Transport{DialContext: dialer.DialContext, IdleConnTimeout: 90 * time.Second}
 	}
-	c := &Client{base: base, transport: transport, facts: map[string]Facts{}}
+	c := &Client{base: base, transport: transport, keep: api.Duration{Duration: cmp.Or(o.KeepAlive, DefaultKeepAlive)}, facts: map[string]Facts{}}
 	c.api = api.NewClient(base, &http.Client{Transport: observer{c}})
 	return c, nil
 }

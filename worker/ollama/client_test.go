@@ -91,8 +91,8 @@ func TestLoadAndUnload(t *testing.T) {
 		if err != nil || r.Loaded.Context != 2048 || r.Loaded.Size == 0 || r.Loaded.SizeVRAM != r.Loaded.Size || r.Loaded.Digest == "" {
 			t.Fatalf("load %s: %+v %v", name, r, err)
 		}
-		if time.Until(r.Loaded.ExpiresAt) < 24*time.Hour {
-			t.Errorf("%s is kept only until %s", name, r.Loaded.ExpiresAt)
+		if left := time.Until(r.Loaded.ExpiresAt); left < DefaultKeepAlive-time.Minute || left > DefaultKeepAlive {
+			t.Errorf("%s is kept for %s", name, left)
 		}
 	}
 	if loaded, err := c.Loaded(t.Context()); err != nil || len(loaded) != 2 {
@@ -109,6 +109,43 @@ func TestLoadAndUnload(t *testing.T) {
 	if _, err := c.Load(t.Context(), "none", 2048); KindOf(err) != ModelMissing {
 		t.Errorf("load a model that is not there: %v", err)
 	}
+}
+
+// What is renewed stays, and what nobody renews goes by itself: when we died, the card is free soon after.
+func TestAModelStaysWhileItIsRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := ollamatest.New(ollamatest.Config{KeepAlive: -1})
+		base, web := s.StartPipe(t)
+		c, err := New(Options{BaseURL: base, Transport: web.Transport})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"llama3.2:3b", "nomic-embed-text"} {
+			if _, err := c.Load(t.Context(), name, 2048); err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				time.Sleep(DefaultKeepAlive - time.Minute)
+				if there, err := c.Renew(t.Context(), name, 2048); err != nil || !there {
+					t.Fatalf("renew %s: %v %v", name, there, err)
+				}
+			}
+			time.Sleep(DefaultKeepAlive + time.Second)
+			if still := s.Loaded(); len(still) != 0 {
+				t.Errorf("nobody renewed it, and it stays: %q", still)
+			}
+		}
+		loads := s.Loads()
+		if there, err := c.Renew(t.Context(), "llama3.2:3b", 2048); err != nil || there || s.Loads() != loads {
+			t.Errorf("a renewal brought it back: %v %v, %d loads", there, err, s.Loads()-loads)
+		}
+		if _, err := c.Load(t.Context(), "llama3.2:3b", 2048); err != nil {
+			t.Fatal(err)
+		}
+		if there, err := c.Renew(t.Context(), "llama3.2:3b", 4096); err != nil || there || s.Loads() != loads+1 {
+			t.Errorf("a renewal loaded it with another context: %v %v", there, err)
+		}
+	})
 }
 
 func TestUnloadWaitsWithinABound(t *testing.T) {

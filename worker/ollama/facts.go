@@ -20,41 +20,32 @@ type Facts struct {
 	Parameters   map[string][]string
 	Weights      Weights
 
-	BlockCount           int   // layers
-	EmbeddingLength      int   // width of the model
-	FeedForwardLength    []int // per layer, or one for all
-	HeadCount            []int // attention heads: per layer, or one for all
-	HeadCountKV          []int // heads with a KV cache: per layer (0 on layers without), or one for all
-	KeyLength            int   // per head; when unknown it is embedding length / heads
-	ValueLength          int
-	ContextLength        int    // tokens that the model was trained for
+	BlockCount        int   // layers
+	EmbeddingLength   int   // width of the model
+	FeedForwardLength []int // per layer, or one for all
+	HeadCount         []int // attention heads: per layer, or one for all
+	HeadCountKV       []int // heads with a KV cache: per layer (0 on layers without), or one for all
+	KeyLength         int   // per head; when unknown it is embedding length / heads
+	ValueLength       int
+	ContextLength     int   // tokens that the model was trained for
+	Experts           int   // routed experts per layer; 0: none
+	ExpertsUsed       int   // of those, for one token
+	StateBytes        []int // what each layer keeps per slot whatever the context: recurrent state, pictures; nil: nothing
+	Pooling           bool  // makes embeddings
+	VocabSize         int
+	NumCtx            int // num_ctx from the Modelfile; 0: it sets none
+	NumBatch          int // num_batch from the Modelfile; 0: it sets none
+
 	SlidingWindow        int    // tokens that a windowed layer keeps; 0 and not in Unknown: no such layers
 	SlidingWindowPattern []bool // which layers are windowed, where the file says it per layer
-	VocabSize            int
-	NumCtx               int // num_ctx from the Modelfile; 0: it sets none
+	SlidingWindowPeriod  int    // every so many layers one is global, where the file says that
+	WindowKeyLength      int    // per head on windowed layers; 0: KeyLength
+	WindowValueLength    int
 
 	ProjectorBytes int64 // vision or audio part: tensors in the file, else an upper bound from the blob sizes
 	AdapterBytes   int64 // upper bound from the blob sizes, when the Modelfile names adapters
 
 	Unknown []string // names of the fields above that the file does not tell
-}
-
-// Weights is the size of the tensors in bytes, grouped as Ollama places them.
-type Weights struct {
-	Layers         []int64 // blk.N.*, by N
-	OutputNorm     int64
-	Output         int64 // the output matrix; token_embd counts here when it is tied (no output.weight in the file)
-	TokenEmbedding int64 // the input embedding: stays on the CPU, so it counts in no device's need
-	Other          int64 // what belongs to none of these; counted with the need to be safe
-}
-
-// Need is what has to be in a device's memory for the whole model: every layer, output_norm, output and other tensors.
-func (w Weights) Need() int64 {
-	sum := w.OutputNorm + w.Output + w.Other
-	for _, b := range w.Layers {
-		sum += b
-	}
-	return sum
 }
 
 // Known returns the facts of a model if Facts has read them before; it asks nobody.
@@ -88,30 +79,19 @@ func (c *Client) Facts(ctx context.Context, m Model) (Facts, error) {
 
 // factsOf reads an answer to /api/show with verbose set; without verbose the arrays would be missing.
 func factsOf(m Model, show *api.ShowResponse) Facts {
-	in := modelInfo{values: show.ModelInfo}
-	in.arch, _ = show.ModelInfo["general.architecture"].(string)
-	f := Facts{
-		Name: m.Name, Digest: m.Digest, Size: m.Size, Architecture: in.arch,
-		Quantisation:         firstNonEmpty(show.Details.QuantizationLevel, m.Quantisation),
-		Parameters:           parameters(show.Parameters),
-		BlockCount:           in.number("BlockCount", ".block_count"),
-		EmbeddingLength:      in.number("EmbeddingLength", ".embedding_length"),
-		FeedForwardLength:    in.numbers("FeedForwardLength", ".feed_forward_length"),
-		HeadCount:            in.numbers("HeadCount", ".attention.head_count"),
-		HeadCountKV:          in.numbers("HeadCountKV", ".attention.head_count_kv"),
-		KeyLength:            in.number("KeyLength", ".attention.key_length"),
-		ValueLength:          in.number("ValueLength", ".attention.value_length"),
-		ContextLength:        in.number("ContextLength", ".context_length"),
-		SlidingWindow:        in.optional(".attention.sliding_window"),
-		SlidingWindowPattern: in.flags(".attention.sliding_window_pattern"),
-		VocabSize:            in.vocabulary(),
-	}
+	f := Facts{Name: m.Name, Digest: m.Digest, Size: m.Size, Parameters: parameters(show.Parameters),
+		Quantisation: firstNonEmpty(show.Details.QuantizationLevel, m.Quantisation)}
 	for _, c := range show.Capabilities {
 		f.Capabilities = append(f.Capabilities, string(c))
 	}
-	f.NumCtx = firstInt(f.Parameters["num_ctx"])
-	f.Unknown = in.unknown
-	f.countExtras(show, f.countWeights(show.Tensors))
+	f.NumCtx, f.NumBatch = firstInt(f.Parameters["num_ctx"]), firstInt(f.Parameters["num_batch"])
+	f.readInfo(show.ModelInfo)
+	tensors := make([]tensor, len(show.Tensors))
+	for i, t := range show.Tensors {
+		tensors[i].name = t.Name
+		tensors[i].bytes, tensors[i].known = tensorBytes(t)
+	}
+	f.countExtras(show, f.countWeights(tensors))
 	return f
 }
 

@@ -48,10 +48,10 @@ func TestWeightsByGroup(t *testing.T) {
 	}
 	want := Weights{
 		Layers:     []int64{512*512/256*144 + 512*4, 512 * 1024 / 32 * 34},
-		OutputNorm: 512 * 4, Output: 512 * 1000 / 256 * 210, TokenEmbedding: 512 * 1000 / 256 * 144, Other: 64 * 4,
+		OutputNorm: 512 * 4, Output: 512 * 1000 / 256 * 210, Input: 512 * 1000 / 256 * 144, Other: 64 * 4,
 	}
 	if !slices.Equal(f.Weights.Layers, want.Layers) || f.Weights.OutputNorm != want.OutputNorm || f.Weights.Output != want.Output ||
-		f.Weights.TokenEmbedding != want.TokenEmbedding || f.Weights.Other != want.Other {
+		f.Weights.Input != want.Input || f.Weights.Other != want.Other {
 		t.Errorf("%+v, want %+v", f.Weights, want)
 	}
 	if need := want.Layers[0] + want.Layers[1] + want.OutputNorm + want.Output + want.Other; f.Weights.Need() != need {
@@ -132,7 +132,7 @@ func TestFactsOfARealShape(t *testing.T) {
 	if err != nil || f.Unknown != nil || f.BlockCount != 32 || len(f.Weights.Layers) != 32 {
 		t.Fatalf("%+v %v", f, err)
 	}
-	if gib := float64(f.Weights.Need()+f.Weights.TokenEmbedding) / (1 << 30); gib < 4.3 || gib > 4.9 {
+	if gib := float64(f.Weights.Need()+f.Weights.Input) / (1 << 30); gib < 4.3 || gib > 4.9 {
 		t.Errorf("%.2f GiB of tensors, the real file has 4.58", gib)
 	}
 	// KV cache of the real model: 128 KiB per token (research on memory need).

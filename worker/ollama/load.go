@@ -16,10 +16,10 @@ type LoadResult struct {
 	Duration time.Duration // that the server spent loading; 0 when the model was loaded already
 }
 
-// Load brings a model into memory with the given context and keeps it until Unload. Embedding models refuse
-// generation and are loaded by an empty embedding instead.
+// Load brings a model into memory with the given context. It stays until Unload, or until nothing has asked for it for the
+// client's KeepAlive. Embedding models refuse generation and are loaded by an empty embedding instead.
 func (c *Client) Load(ctx context.Context, name string, numCtx int) (LoadResult, error) {
-	took, err := c.touch(ctx, "load "+name, name, numCtx, -1)
+	took, err := c.touch(ctx, "load "+name, name, numCtx, c.keep)
 	if err != nil {
 		return LoadResult{}, loading(err)
 	}
@@ -31,6 +31,17 @@ func (c *Client) Load(ctx context.Context, name string, numCtx int) (LoadResult,
 		return LoadResult{}, &Error{Kind: ServerError, Op: "load " + name, Message: "the server said loaded but does not list it"}
 	}
 	return LoadResult{Loaded: *loaded, Duration: took}, nil
+}
+
+// Renew keeps a model in memory for another KeepAlive, and says whether it is there with that context. One that is not is
+// left alone: an empty request would load it, and evict what has taken its place.
+func (c *Client) Renew(ctx context.Context, name string, numCtx int) (bool, error) {
+	loaded, err := c.find(ctx, name)
+	if err != nil || loaded == nil || loaded.Context != numCtx {
+		return false, err
+	}
+	_, err = c.touch(ctx, "renew "+name, name, numCtx, c.keep)
+	return err == nil, err
 }
 
 // unloadPoll is how often Unload looks; Ollama wants to be asked for its list no more often than every few seconds
@@ -45,7 +56,7 @@ func (c *Client) Unload(ctx context.Context, name string, wait time.Duration) er
 	if err != nil || loaded == nil {
 		return err
 	}
-	if _, err := c.touch(ctx, op, name, loaded.Context, 0); err != nil {
+	if _, err := c.touch(ctx, op, name, loaded.Context, api.Duration{}); err != nil {
 		return err
 	}
 	late := time.NewTimer(wait)
@@ -68,8 +79,7 @@ func (c *Client) Unload(ctx context.Context, name string, wait time.Duration) er
 }
 
 // touch sends the empty request that loads a model, or with keepAlive 0 unloads it.
-func (c *Client) touch(ctx context.Context, op, name string, numCtx int, keepAlive time.Duration) (time.Duration, error) {
-	keep := api.Duration{Duration: keepAlive}
+func (c *Client) touch(ctx context.Context, op, name string, numCtx int, keep api.Duration) (time.Duration, error) {
 	embeds, err := c.embedsOnly(ctx, name)
 	if err != nil {
 		return 0, err

@@ -2,14 +2,35 @@ package ollama
 
 import (
 	"bufio"
-	"fmt"
-	"slices"
+	"math"
 	"strconv"
 	"strings"
-
-	"github.com/ollama/ollama/api"
-	"github.com/ollama/ollama/fs/ggml"
 )
+
+// readInfo reads the keys of a GGUF file, which JSON decoding made: numbers are float64, lists []any.
+func (f *Facts) readInfo(values map[string]any) {
+	in := modelInfo{values: values}
+	in.arch, _ = values["general.architecture"].(string)
+	f.Architecture = in.arch
+	f.BlockCount = in.number("BlockCount", ".block_count")
+	f.EmbeddingLength = in.number("EmbeddingLength", ".embedding_length")
+	f.FeedForwardLength = in.numbers("FeedForwardLength", ".feed_forward_length")
+	f.HeadCount = in.numbers("HeadCount", ".attention.head_count")
+	f.HeadCountKV = in.numbers("HeadCountKV", ".attention.head_count_kv")
+	f.KeyLength = in.number("KeyLength", ".attention.key_length")
+	f.ValueLength = in.number("ValueLength", ".attention.value_length")
+	f.ContextLength = in.number("ContextLength", ".context_length")
+	f.SlidingWindow = in.optional(".attention.sliding_window")
+	f.SlidingWindowPattern = in.flags(".attention.sliding_window_pattern")
+	f.SlidingWindowPeriod = in.optional(".attention.sliding_window_pattern")
+	f.WindowKeyLength = in.optional(".attention.key_length_swa")
+	f.WindowValueLength = in.optional(".attention.value_length_swa")
+	f.Experts, f.ExpertsUsed = in.optional(".expert_count"), in.optional(".expert_used_count")
+	_, f.Pooling = values[in.arch+".pooling_type"]
+	f.VocabSize = in.vocabulary()
+	f.Unknown = in.unknown
+	f.readCache(&in)
+}
 
 // modelInfo reads the GGUF keys as /api/show returns them and notes what is not there.
 type modelInfo struct {
@@ -55,6 +76,18 @@ func (m *modelInfo) numbers(field, key string) []int {
 	return nil
 }
 
+// list is empty where the file has no list of numbers there.
+func (m *modelInfo) list(key string) []int {
+	all, _ := m.values[m.arch+key].([]any)
+	out := make([]int, 0, len(all))
+	for _, e := range all {
+		if n, ok := toInt(e); ok {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
 func (m *modelInfo) flags(key string) []bool {
 	list, _ := m.values[m.arch+key].([]any)
 	var out []bool
@@ -79,78 +112,13 @@ func (m *modelInfo) vocabulary() int {
 	return 0
 }
 
-// toInt accepts what JSON decoding makes of a GGUF number.
+// toInt accepts what JSON decoding makes of a GGUF number, up to what a contract carries: no count of a file is larger.
 func toInt(v any) (int, bool) {
 	f, ok := v.(float64)
-	if !ok || f < 0 || f != float64(int(f)) {
+	if !ok || f < 0 || f > math.MaxInt32 || f != math.Trunc(f) {
 		return 0, false
 	}
 	return int(f), true
-}
-
-// countWeights sums the tensors by group and returns the sum of all. The grouping is Ollama 0.17.4's (llm/server.go).
-func (f *Facts) countWeights(tensors []api.Tensor) int64 {
-	var all int64
-	if len(tensors) == 0 {
-		f.noteUnknown("Weights")
-	}
-	untied := slices.ContainsFunc(tensors, func(t api.Tensor) bool { return t.Name == "output.weight" })
-	f.Weights.Layers = make([]int64, max(f.BlockCount, 0))
-	for _, t := range tensors {
-		size, ok := tensorBytes(t)
-		if !ok {
-			f.noteUnknown("Weights")
-		}
-		all += size
-		f.count(t.Name, size, untied)
-	}
-	return all
-}
-
-func (f *Facts) count(name string, size int64, untied bool) {
-	var layer int
-	w := &f.Weights
-	switch {
-	case layerOf(name, &layer) && layer < len(w.Layers):
-		w.Layers[layer] += size
-	case strings.HasPrefix(name, "output_norm."):
-		w.OutputNorm += size
-	case strings.HasPrefix(name, "output."):
-		w.Output += size
-	case strings.HasPrefix(name, "token_embd."):
-		w.TokenEmbedding += size
-		if !untied {
-			w.Output += size
-		}
-	case strings.HasPrefix(name, "v."), strings.HasPrefix(name, "mm."), strings.HasPrefix(name, "a."):
-		f.ProjectorBytes += size
-	default:
-		w.Other += size
-	}
-}
-
-func layerOf(name string, layer *int) bool {
-	n, err := fmt.Sscanf(name, "blk.%d.", layer)
-	return n == 1 && err == nil && *layer >= 0
-}
-
-func (f *Facts) noteUnknown(field string) {
-	if !slices.Contains(f.Unknown, field) {
-		f.Unknown = append(f.Unknown, field)
-	}
-}
-
-// tensorBytes is elements × bytes of the type's block / elements of the block, from Ollama's own table.
-func tensorBytes(t api.Tensor) (int64, bool) {
-	kind, err := ggml.ParseTensorType(t.Type)
-	if err != nil {
-		return 0, false
-	}
-	elements := uint64(1)
-	for _, n := range t.Shape {
-		elements *= n
-	}
-	return int64(elements * kind.TypeSize() / kind.BlockSize()), true
 }
 
 // parameters reads the text that /api/show gives: one "name   value" a line, repeated for lists.

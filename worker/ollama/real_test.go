@@ -33,8 +33,14 @@ func TestRealServer(t *testing.T) {
 		t.Errorf("facts %+v %v", f, err)
 	}
 	loaded, err := c.Load(t.Context(), "tiny", 1024)
-	if err != nil || loaded.Loaded.Context != 1024 || loaded.Loaded.Digest != m.Digest || time.Until(loaded.Loaded.ExpiresAt) < 24*time.Hour {
+	if err != nil || loaded.Loaded.Context != 1024 || loaded.Loaded.Digest != m.Digest || time.Until(loaded.Loaded.ExpiresAt) > DefaultKeepAlive || time.Until(loaded.Loaded.ExpiresAt) < DefaultKeepAlive/2 {
 		t.Errorf("load %+v %v", loaded, err)
+	}
+	if there, err := c.Renew(t.Context(), "tiny", 1024); err != nil || !there {
+		t.Errorf("renew: %v %v", there, err)
+	}
+	if there, err := c.Renew(t.Context(), "tiny", 2048); err != nil || there {
+		t.Errorf("renew with another context: %v %v", there, err)
 	}
 	zero := 0.0
 	sampling := Sampling{NumCtx: 1024, NumPredict: 200, Temperature: &zero}

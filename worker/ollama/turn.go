@@ -72,10 +72,10 @@ type Counts struct {
 // comes with what had arrived until then.
 func (c *Client) Generate(ctx context.Context, r Request, onChunk func(Chunk)) (Reply, error) {
 	a := assembler{onChunk: onChunk}
-	no, forever := false, api.Duration{Duration: -1}
+	no := false
 	err := c.api.Generate(ctx, &api.GenerateRequest{
 		Model: r.Model, System: r.System, Prompt: r.Prompt, Images: images(r.Images), Format: r.Format,
-		Think: think(r.Think), Options: options(r.Sampling), KeepAlive: &forever, Truncate: &no, Shift: &no,
+		Think: think(r.Think), Options: options(r.Sampling), KeepAlive: &c.keep, Truncate: &no, Shift: &no,
 	}, func(g api.GenerateResponse) error {
 		a.add(g.Response, g.Thinking, g.Done, g.DoneReason, g.Metrics)
 		return nil
@@ -86,7 +86,7 @@ func (c *Client) Generate(ctx context.Context, r Request, onChunk func(Chunk)) (
 // Chat runs one turn over /api/chat: the system text and one user message. See Generate.
 func (c *Client) Chat(ctx context.Context, r Request, onChunk func(Chunk)) (Reply, error) {
 	a := assembler{onChunk: onChunk}
-	no, forever := false, api.Duration{Duration: -1}
+	no := false
 	var messages []api.Message
 	if r.System != "" {
 		messages = append(messages, api.Message{Role: "system", Content: r.System})
@@ -94,7 +94,7 @@ func (c *Client) Chat(ctx context.Context, r Request, onChunk func(Chunk)) (Repl
 	messages = append(messages, api.Message{Role: "user", Content: r.Prompt, Images: images(r.Images)})
 	err := c.api.Chat(ctx, &api.ChatRequest{
 		Model: r.Model, Messages: messages, Format: r.Format,
-		Think: think(r.Think), Options: options(r.Sampling), KeepAlive: &forever, Truncate: &no, Shift: &no,
+		Think: think(r.Think), Options: options(r.Sampling), KeepAlive: &c.keep, Truncate: &no, Shift: &no,
 	}, func(m api.ChatResponse) error {
 		a.add(m.Message.Content, m.Message.Thinking, m.Done, m.DoneReason, m.Metrics)
 		return nil
@@ -111,9 +111,9 @@ type Embedding struct {
 // Embed computes vectors; a text longer than the context is InputTooLong.
 func (c *Client) Embed(ctx context.Context, name string, texts []string, numCtx int) (Embedding, error) {
 	op := "embed with " + name
-	no, forever := false, api.Duration{Duration: -1}
+	no := false
 	r, err := c.api.Embed(ctx, &api.EmbedRequest{
-		Model: name, Input: texts, KeepAlive: &forever, Truncate: &no, Options: options(Sampling{NumCtx: numCtx}),
+		Model: name, Input: texts, KeepAlive: &c.keep, Truncate: &no, Options: options(Sampling{NumCtx: numCtx}),
 	})
 	if err != nil {
 		return Embedding{}, classify(ctx, op, err)

@@ -72,9 +72,9 @@ func keepTotals(r, last *workerv1.NodeReport) {
 	}
 }
 
-// shape is what the scheduler computes a need from. Without layers or weights there is none: unknown is not zero. Where
+// Shape is what the scheduler computes a need from. Without layers or weights there is none: unknown is not zero. Where
 // tensor types are not told (IQ quantisations), the file's size stands for the weights: it is never less.
-func shape(f ollama.Facts) *workerv1.Shape {
+func Shape(f ollama.Facts) *workerv1.Shape {
 	weights := f.Weights.Need()
 	if slices.Contains(f.Unknown, "Weights") {
 		weights = f.Size
@@ -82,17 +82,33 @@ func shape(f ollama.Facts) *workerv1.Shape {
 	if f.BlockCount == 0 || weights == 0 {
 		return nil
 	}
-	s := &workerv1.Shape{Architecture: f.Architecture, WeightBytes: uint64(weights), ProjectorBytes: uint64(f.ProjectorBytes + f.AdapterBytes),
-		Layers: int32(f.BlockCount), EmbeddingLength: int32(f.EmbeddingLength), Heads: int32(most(f.HeadCount)), KeyLength: int32(f.KeyLength),
-		ValueLength: int32(f.ValueLength), FeedForward: int32(most(f.FeedForwardLength)), VocabSize: int32(f.VocabSize),
-		ContextLength: int32(f.ContextLength), SlidingWindow: int32(f.SlidingWindow), SlidingPattern: int32(pattern(f.SlidingWindowPattern))}
-	for _, b := range f.Weights.Layers {
-		s.LayerBytes = append(s.LayerBytes, uint64(b))
+	return &workerv1.Shape{
+		Architecture: f.Architecture, WeightBytes: uint64(weights), LayerBytes: unsigned(f.Weights.Layers), InputBytes: uint64(f.Weights.Input),
+		ExpertBytes: uint64(f.Weights.Experts), Experts: int32(f.Experts), ExpertsUsed: int32(f.ExpertsUsed),
+		ProjectorBytes: uint64(f.ProjectorBytes), AdapterBytes: uint64(f.AdapterBytes),
+		Layers: int32(f.BlockCount), EmbeddingLength: int32(f.EmbeddingLength), Heads: int32(most(f.HeadCount)), KvHeads: short(f.HeadCountKV),
+		KeyLength: int32(f.KeyLength), ValueLength: int32(f.ValueLength), FeedForward: int32(most(f.FeedForwardLength)),
+		VocabSize: int32(f.VocabSize), ContextLength: int32(f.ContextLength),
+		SlidingWindow: int32(f.SlidingWindow), SlidingPattern: int32(f.SlidingWindowPeriod), Windowed: f.SlidingWindowPattern,
+		WindowKey: int32(f.WindowKeyLength), WindowValue: int32(f.WindowValueLength), StateBytes: unsigned(f.StateBytes),
+		Pooling: f.Pooling, Batch: int32(f.NumBatch),
 	}
-	for _, h := range f.HeadCountKV {
-		s.KvHeads = append(s.KvHeads, int32(h))
+}
+
+func unsigned[T int | int64](list []T) []uint64 {
+	out := make([]uint64, len(list))
+	for i, n := range list {
+		out[i] = uint64(n)
 	}
-	return s
+	return out
+}
+
+func short(list []int) []int32 {
+	out := make([]int32, len(list))
+	for i, n := range list {
+		out[i] = int32(n)
+	}
+	return out
 }
 
 func most(perLayer []int) int {
@@ -100,15 +116,4 @@ func most(perLayer []int) int {
 		return 0
 	}
 	return slices.Max(perLayer)
-}
-
-// pattern is n when every n-th layer is global and the others are windowed, the form that model families use; 0 when the
-// layers do not say.
-func pattern(windowed []bool) int {
-	for i, w := range windowed {
-		if !w {
-			return i + 1
-		}
-	}
-	return 0
 }

@@ -69,7 +69,7 @@ func (m *monitor) listModels(ctx context.Context, r *workerv1.NodeReport) error 
 		if f, ok := m.o.Ollama.Known(model); ok {
 			e.Capabilities = f.Capabilities
 			e.Embedding = slices.Contains(f.Capabilities, "embedding") && !slices.Contains(f.Capabilities, "completion")
-			e.Shape = shape(f)
+			e.Shape = Shape(f)
 		}
 		r.Models = append(r.Models, e)
 	}
