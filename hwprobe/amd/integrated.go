@@ -5,25 +5,27 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
 	"github.com/loopkeeper/loopkeeper/hwprobe/drm"
+	"github.com/loopkeeper/loopkeeper/hwprobe/pciids"
 	"github.com/loopkeeper/loopkeeper/hwprobe/source"
 )
 
 // idMI300A is the one accelerator whose processor and graphics share all memory chips.
 const idMI300A = "1002:74a0"
 
-// apus are PCI ids of processors with graphics, from the public PCI id list. They say what a chip is, never how much
-// memory it has.
+// apus are code names of processors with graphics by PCI id, from the public PCI id list, for people and for tools that
+// print the name alone.
 var apus = map[string]string{
 	"1002:9874": "Carrizo", "1002:98e4": "Stoney", "1002:15dd": "Raven Ridge", "1002:15d8": "Picasso",
 	"1002:1636": "Renoir", "1002:164c": "Lucienne", "1002:1638": "Cezanne", "1002:15e7": "Barcelo",
 	"1002:163f": "Van Gogh", "1002:1435": "Sephiroth", "1002:1506": "Mendocino", "1002:1681": "Rembrandt",
 	"1002:164d": "Rembrandt", "1002:164e": "Raphael", "1002:13c0": "Granite Ridge", "1002:15bf": "Phoenix",
 	"1002:15c8": "Phoenix 2", "1002:1900": "Hawk Point", "1002:1901": "Hawk Point 2", "1002:150e": "Strix Point",
-	"1002:1586": "Strix Halo", "1002:1114": "Krackan Point", idMI300A: "MI300A",
+	"1002:1586": "Strix Halo", "1002:1114": "Krackan Point",
 }
 
 // targets says which compiler targets are processors with graphics and which are cards, as the table of AMDGPU processors
@@ -62,16 +64,18 @@ func integrated(ctx context.Context, m source.Machine, c drm.Card, mem memory, n
 	return hwprobe.Flag{}
 }
 
-// chip tells an APU from a card by its PCI id and compiler target; either may be empty.
+// chip tells an APU from a card by its PCI id or compiler target; either may be empty.
 func chip(id, target string) hwprobe.Flag {
-	if _, listed := apus[id]; listed {
-		return hwprobe.Known(true)
+	vendor, device, _ := strings.Cut(id, ":")
+	v, errVendor := strconv.ParseUint(vendor, 16, 16)
+	d, errDevice := strconv.ParseUint(device, 16, 16)
+	if errVendor == nil && errDevice == nil {
+		if flag := pciids.Integrated(uint16(v), uint16(d)); flag != (hwprobe.Flag{}) {
+			return flag
+		}
 	}
 	if apu, listed := targets[target]; listed {
 		return hwprobe.Known(apu)
-	}
-	if target == "gfx942" && id != "" { // MI300A is listed by its id
-		return hwprobe.Known(false)
 	}
 	return hwprobe.Flag{}
 }
