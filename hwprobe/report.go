@@ -118,7 +118,7 @@ type Pool struct {
 
 // PoolPart is one part of a pool. An engine may be able to use only one of them.
 type PoolPart struct {
-	Name       string `json:"name"`                  // "vram": set aside for the device; "gtt": host memory it may map
+	Name       string `json:"name"`                  // "vram": set aside for the device; "gtt", "shared": host memory it may use
 	BorrowedOf string `json:"borrowed_of,omitempty"` // id of the pool that really holds these bytes; a claim counts there too
 	TotalBytes Bytes  `json:"total_bytes"`
 	FreeBytes  Bytes  `json:"free_bytes"`
@@ -142,21 +142,24 @@ type Source string
 
 // The sources.
 const (
-	SourceOS          Source = "os"           // the operating system's own account: /proc/meminfo on Linux
-	SourceCgroup      Source = "cgroup"       // the limit of the control group that the probe runs in
-	SourceNVIDIASMI   Source = "nvidia-smi"   // NVIDIA's tool
-	SourceAMDGPUSysfs Source = "amdgpu-sysfs" // mem_info_* of the amdgpu driver
-	SourceROCmSMI     Source = "rocm-smi"     // AMD's older tool
-	SourceAMDSMI      Source = "amd-smi"      // AMD's newer tool
-	SourceDRM         Source = "drm-ioctl"    // the kernel's DRM interface
-	SourceIntelFiles  Source = "intel-files"  // files of Intel's driver in sysfs or debugfs
-	SourceDXGI        Source = "dxgi"         // Windows' graphics interface
-	SourceRegistry    Source = "registry"     // what a driver or DirectX wrote into Windows' registry
-	SourcePDH         Source = "pdh"          // Windows' performance counters
-	SourceMetal       Source = "metal"        // Apple's graphics interface
-	SourceSysctl      Source = "sysctl"       // macOS' settings
-	SourceOverride    Source = "override"     // the machine's owner, see Overrides
-	SourceLastKnown   Source = "last known"   // an earlier probe; Pool.TotalAgeSeconds says how old it is
+	SourceOS          Source = "os"              // the operating system's own account: /proc/meminfo on Linux
+	SourceCgroup      Source = "cgroup"          // the limit of the control group that the probe runs in
+	SourceNVIDIASMI   Source = "nvidia-smi"      // NVIDIA's tool
+	SourceAMDGPUSysfs Source = "amdgpu-sysfs"    // mem_info_* of the amdgpu driver
+	SourceROCmSMI     Source = "rocm-smi"        // AMD's older tool
+	SourceAMDSMI      Source = "amd-smi"         // AMD's newer tool
+	SourceDRM         Source = "drm-ioctl"       // the kernel's DRM interface
+	SourceIntelFiles  Source = "intel-files"     // files of Intel's driver in sysfs or debugfs
+	SourceDXGI        Source = "dxgi"            // Windows' graphics interface
+	SourceRegistry    Source = "registry"        // what a driver or DirectX wrote into Windows' registry
+	SourcePDH         Source = "pdh"             // Windows' performance counters
+	SourceMetal       Source = "metal"           // Apple's graphics interface
+	SourceSysctl      Source = "sysctl"          // macOS' settings
+	SourceIORegistry  Source = "ioreg"           // the I/O registry of macOS' kernel
+	SourceProfiler    Source = "system_profiler" // macOS' tool
+	SourceEstimate    Source = "estimate"        // a rule, where a Mac tells its main memory and not what the GPU may use of it
+	SourceOverride    Source = "override"        // the machine's owner, see Overrides
+	SourceLastKnown   Source = "last known"      // an earlier probe; Pool.TotalAgeSeconds says how old it is
 )
 
 // Warning says what could not be read or is wrong, and what to do about it.
@@ -175,6 +178,8 @@ const (
 	WarnHostUnreadable  WarningCode = "host_unreadable"    // main memory or processor could not be read
 	WarnMemoryLimited   WarningCode = "memory_limited"     // a control group allows less than the machine has
 	WarnMemoryUnknown   WarningCode = "memory_unknown"     // a device does not tell its memory
+	WarnMemoryEstimated WarningCode = "memory_estimated"   // a pool's total is a rule's, not the machine's
+	WarnGPUsUnreadable  WarningCode = "gpus_unreadable"    // the operating system does not list its graphics adapters
 	WarnToolMissing     WarningCode = "tool_missing"       // a device is there, its vendor's tool is not
 	WarnToolTimeout     WarningCode = "tool_timeout"       // a vendor tool did not answer in time
 	WarnToolFailed      WarningCode = "tool_failed"        // a vendor tool failed in a way that no other code names
@@ -183,6 +188,7 @@ const (
 	WarnAccessLost      WarningCode = "access_lost"        // a container lost its devices, or the OS blocks them
 	WarnNoPermission    WarningCode = "no_permission"      // the numbers need more rights
 	WarnDeviceLost      WarningCode = "device_lost"        // a device fell off the bus
+	WarnNeedsReset      WarningCode = "needs_reset"        // a device works again only after a reset
 	WarnPartitioned     WarningCode = "partitioned"        // a device is split, and the parts are not read
 	WarnDeviceRemoved   WarningCode = "device_removed"     // a device that was there is gone without an error, as when it is unplugged
 	WarnProbeStuck      WarningCode = "probe_stuck"        // a part of the probe hangs, as a read from a broken driver does

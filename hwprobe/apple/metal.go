@@ -1,0 +1,40 @@
+package apple
+
+import (
+	"context"
+
+	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/source"
+)
+
+// CallMetal is the name of the call that answers with a list of MetalDevice.
+const CallMetal = "metal"
+
+// MetalDevice is what a MTLDevice says of itself.
+type MetalDevice struct {
+	Name             string        `json:"name"`
+	RegistryID       uint64        `json:"registry_id"`
+	HasUnifiedMemory hwprobe.Flag  `json:"has_unified_memory"`
+	MaxWorkingSet    hwprobe.Bytes `json:"recommended_max_working_set_size"` // bytes that the system lets the device use
+	Allocated        hwprobe.Bytes `json:"current_allocated_size"`           // bytes, of the asking process only
+}
+
+// readMetal lists the GPUs that Metal tells; none where it cannot be reached.
+func readMetal(ctx context.Context, calls source.Caller) []gpu {
+	devices, err := source.Ask[[]MetalDevice](ctx, calls, CallMetal)
+	if err != nil {
+		return nil // the other sources name the GPUs, and the estimate has a warning
+	}
+	var gpus []gpu
+	for _, d := range devices {
+		g := gpu{name: d.Name, vendor: vendorOf(d.Name), registry: d.RegistryID, unified: d.HasUnifiedMemory, from: hwprobe.SourceMetal}
+		if g.vendor == hwprobe.Apple {
+			g.unified = hwprobe.Known(true) // Apple makes no other
+		}
+		if d.MaxWorkingSet.Or(0) > 0 {
+			g.memory = d.MaxWorkingSet
+		}
+		gpus = append(gpus, g)
+	}
+	return gpus
+}
