@@ -11,7 +11,7 @@ RACE := $(shell [ "$$(go env CGO_ENABLED)" = 1 ] && echo '\#include <stdlib.h>' 
 
 .PHONY: help
 help: ## Show the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build bin/loopkeeper and bin/fakeollama, static
@@ -41,6 +41,10 @@ lint: $(TOOLS)/staticcheck $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-g
 .PHONY: bench
 bench: ## Run the benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
+
+.PHONY: bench-placement
+bench-placement: ## Simulate the placement against other policies and write docs/placement.md
+	go test ./scheduler/simulation -run '^TestThresholds$$' -count 1 -timeout 30m -table '$(CURDIR)/docs/placement.md'
 
 .PHONY: dist
 dist: ## Cross-build every platform into dist/, with SHA256SUMS

@@ -62,6 +62,9 @@ func compareOptions(a, b *option) int {
 
 func (a *aware) option(c *call) *option {
 	among := a.w.candidates(c, true)
+	if len(among) == 0 {
+		return nil
+	}
 	waited := a.w.now - c.ready
 	finish := func(i int) float64 { return a.finish(c, i) }
 	i := leastBy(among, finish)

@@ -14,6 +14,7 @@ type early struct {
 	choose func(e *early, c *call, among []int) int
 	fit    bool // looks only at machines that can hold the model
 	turn   int
+	parked []*call // that no machine is up for
 }
 
 func binding(name, about string, fit bool, choose func(e *early, c *call, among []int) int) Policy {
@@ -21,29 +22,34 @@ func binding(name, about string, fit bool, choose func(e *early, c *call, among 
 }
 
 func (e *early) arrive(c *call) {
-	e.w.send(c, e.choose(e, c, e.w.candidates(c, e.fit)))
+	among := e.w.candidates(c, e.fit)
+	if len(among) == 0 {
+		e.parked = append(e.parked, c)
+		return
+	}
+	e.w.send(c, e.choose(e, c, among))
 }
 
 func (e *early) step()                           {}
 func (e *early) ended(*call, int, time.Duration) {}
-func (e *early) detected(int, bool)              {}
+func (e *early) detected(_ int, up bool) {
+	if parked := e.parked; up {
+		e.parked = nil
+		for _, c := range parked {
+			e.arrive(c)
+		}
+	}
+}
 
-// candidates are the machines that are up and were not lost with the call, or else all that can hold it.
+// candidates are the machines that count as up, and with a fit filter can hold the call's model.
 func (w *world) candidates(c *call, fit bool) []int {
-	var all, up []int
+	var among []int
 	for i := range w.servers {
-		if fit && !w.fits(c.model, i) {
-			continue
-		}
-		all = append(all, i)
-		if w.known[i] {
-			up = append(up, i)
+		if w.known[i] && (!fit || w.fits(c.model, i)) {
+			among = append(among, i)
 		}
 	}
-	if len(up) == 0 {
-		return all
-	}
-	return up
+	return among
 }
 
 // connections are the calls that were sent to a machine and have not ended.
@@ -136,7 +142,7 @@ func (l *late) step() {
 		var idle, hot []int
 		for _, i := range l.w.candidates(c, true) {
 			s := l.w.servers[i]
-			if l.w.known[i] && s.room(c.model) {
+			if s.room(c.model) {
 				idle = append(idle, i)
 				if s.holds(c.model) {
 					hot = append(hot, i)

@@ -18,15 +18,17 @@ var Suite = []Workload{
 	{Name: "home", About: "independent streams on four real machines with two slots each", Fleet: Home(), Make: vague(homeStreams)},
 	{Name: "alternation", About: "A B A B: 40 calls in a minute for two models of which one card holds one", Fleet: Prototype().only("B"), Make: vague(alternation)},
 	{Name: "wave", About: "a text every ten seconds, written by one model and judged by another, on one card that holds one of them", Fleet: Prototype().only("B"), Make: vague(waveOf(10))},
-	{Name: "batch in waves", About: "the same with 100 texts at once", Fleet: Prototype().only("B"), Make: vague(waveOf(0))},
+	{Name: "batch in waves", About: "the same with 100 texts at once", Fleet: Prototype().only("B"), Make: vague(waveOf(0)), Few: true},
 	{Name: "embedding storm", About: "chat on A+B+C, and 120 embeddings at once every three minutes", Fleet: Prototype(), Make: vague(storm)},
 	{Name: "adversary", About: "a model in steady demand and a rare one, on one card that holds one of them", Fleet: Prototype().only("B"), Make: vague(adversary), Rare: "w14"},
+	{Name: "adversary, A+B", About: "workers in steady demand on both machines, and a planner that only A can hold, with nothing beside it but a small worker", Fleet: Prototype().only("A", "B"),
+		Make: vague(crowd), Rare: "plan120"},
 	{Name: "machine lost", About: "orchestrated on A+B+C; B is lost in the middle of its first load after two minutes, and back at 400 s", Fleet: Prototype(), Make: vague(Orchestrated),
 		Faults: []Fault{{At: 120 * time.Second, Machine: "B", Kind: LoseLoad}, {At: 400 * time.Second, Machine: "B", Kind: Back}}},
 	{Name: "estimates ±15 %", About: "mixed on A+B+C; a load takes up to 15 % more or less memory than its need", Fleet: Prototype(), Make: vague(Mixed), Error: 0.15},
 	{Name: "foreign memory", About: "mixed on A+B+C; for five minutes another program wants 10 GB of B", Fleet: Prototype(), Make: vague(Mixed),
 		Faults: []Fault{{At: 200 * time.Second, Machine: "B", Kind: Foreign, Bytes: 10 * gb}, {At: 500 * time.Second, Machine: "B", Kind: Foreign}}},
-	{Name: "huge batch", About: "600 calls of one run on A+B+C, and a run of ten calls, one after the other, beside them", Fleet: Prototype(), Make: vague(hugeBatch)},
+	{Name: "huge batch", About: "600 calls of one run on A+B+C, and a run of ten calls, one after the other, beside them", Fleet: Prototype(), Make: vague(hugeBatch), Few: true},
 }
 
 // vague tells the policies the mean output of each model, since nobody knows the size of an answer before it is there.
@@ -92,6 +94,17 @@ func adversary(rnd *rand.Rand) []Call {
 	c.stream(stream{model: "w32", run: " stream", every: 2.5, low: 40, high: 80, prompt: [2]int{200, 500}}, 1200)
 	for i := range 5 {
 		c.add(Call{Run: "rare", At: seconds(100 + 200*float64(i) + 50*c.Float64()), Model: "w14", Prompt: c.between(300, 800), Output: c.between(50, 100)})
+	}
+	return c.list
+}
+
+func crowd(rnd *rand.Rand) []Call {
+	c := &calls{Rand: rnd}
+	for _, s := range []stream{chat("w14", 9), chat("w8", 9), chat("w32", 50)} {
+		c.stream(s, 1200)
+	}
+	for i := range 5 {
+		c.add(Call{Run: "rare", At: seconds(100 + 200*float64(i) + 50*c.Float64()), Model: "plan120", Prompt: c.between(300, 800), Output: c.between(50, 100)})
 	}
 	return c.list
 }

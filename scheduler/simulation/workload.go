@@ -19,6 +19,7 @@ type Workload struct {
 	Unknown bool                // the policies start without knowing any speed, and learn
 	Pins    map[string][]string // for the scheduler: models that a person pins to machines
 	Rare    string              // in an adversarial workload: the model that must not starve
+	Few     bool                // first come, first served already makes about the fewest loads that there can be
 }
 
 // Call is one call of a workload.

@@ -244,8 +244,8 @@ func (w *world) strike(f Fault) {
 			s.broken = false
 			return
 		}
-		s.down, s.pending = false, nil
 		w.detect(i)
+		s.down = false
 		w.known[i] = true
 		w.policy.detected(i, true)
 	case Foreign:

@@ -1,0 +1,80 @@
+package simulation
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// intro is the start of docs/placement.md.
+const intro = `# Placement: measured in simulation
+
+Written by ` + "`make bench-placement`" + `; do not edit. **All of this is simulated.** The real scheduler (` + "`scheduler.Place`" + `) and the policies of
+other routers place the same calls on the same simulated machines: %d seeds, every figure a mean over them. The last column is the paired
+difference, seed by seed, to loopkeeper with its 95 %% confidence interval; above zero is slower than loopkeeper. *Makespan / bound*
+divides by a time that no schedule can be below, and that is loose: at most one load per model is in it. *Slowest run* divides the
+time that a run took by the bound of the run alone. The machines, the policies and what the simulation leaves out are described in
+[scheduler/simulation](../scheduler/simulation/README.md). Other routers' policies are models of what their documentation says, not their code.
+
+## Mean flow time in seconds, and model loads
+
+From the moment a call could run until its end, and the number of loads.
+
+`
+
+// Document writes the whole report: a table of all workloads, one per workload, and the tiny instances.
+func Document(w io.Writer, all []*Comparison, tiny string) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, intro, len(all[0].Results[0]))
+	summary(&b, all)
+	fmt.Fprintf(&b, "\n## Against the optimum\n\n%s\n\n## By workload\n\n", tiny)
+	for _, c := range all {
+		if err := c.Table(&b); err != nil {
+			return err
+		}
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// summary is one line per workload, one column per policy. The least mean flow time is bold, and those that the paired
+// interval cannot tell from it.
+func summary(b *bytes.Buffer, all []*Comparison) {
+	b.WriteString("| workload |")
+	for _, p := range all[0].Policies {
+		fmt.Fprintf(b, " %s |", p.Name)
+	}
+	b.WriteString("\n|---|" + strings.Repeat("--:|", len(all[0].Policies)) + "\n")
+	for _, c := range all {
+		fmt.Fprintf(b, "| %s |", c.Workload.Name)
+		best := 0
+		for i := range c.Policies {
+			if c.Mean(i, MeanFlow) < c.Mean(best, MeanFlow) {
+				best = i
+			}
+		}
+		for i := range c.Policies {
+			d := Paired(c.Sample(i, MeanFlow), c.Sample(best, MeanFlow))
+			mark := ""
+			if i == best || d.Mean-d.Half <= 0 {
+				mark = "**"
+			}
+			fmt.Fprintf(b, " %s%.1f%s · %.0f |", mark, c.Mean(i, MeanFlow), mark, c.Mean(i, Swaps))
+		}
+		b.WriteString("\n")
+	}
+}
+
+// OverOptimum is the mean flow time of a policy over that of the best schedule, on the instances of a tiny workload.
+func OverOptimum(wl *Workload, p Policy, n int) (Interval, error) {
+	var ratios []float64
+	for seed := range uint64(n) {
+		r, err := Run(wl, p, seed)
+		if err != nil {
+			return Interval{}, err
+		}
+		ratios = append(ratios, r.Mean().Seconds()/Optimum(wl, seed))
+	}
+	return IntervalOf(ratios), nil
+}
