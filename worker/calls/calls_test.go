@@ -108,7 +108,7 @@ func TestEveryCallRefusesToBeCut(t *testing.T) {
 	}
 	for i, b := range seen.bodies {
 		embeds := i == 4
-		if b["truncate"] != false || (!embeds && b["shift"] != false) || b["keep_alive"] != -1.0 {
+		if b["truncate"] != false || (!embeds && b["shift"] != false) || b["keep_alive"] != "10m0s" {
 			t.Errorf("request %d: truncate %v, shift %v, keep_alive %v", i, b["truncate"], b["shift"], b["keep_alive"])
 		}
 		options := b["options"].(map[string]any)

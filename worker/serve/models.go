@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -18,6 +19,8 @@ const (
 	loadWait = 15 * time.Minute
 	// unloadWait bounds how long an unload waits for the model to be gone: its running requests end first.
 	unloadWait = 2 * time.Minute
+	// renewWait bounds an empty prompt to a loaded model.
+	renewWait = time.Minute
 )
 
 // move runs one load or unload at a time: concurrent loads on one Ollama race for memory.
@@ -48,14 +51,37 @@ func (s *Server) Load(ctx context.Context, r *workerv1.LoadRequest) (*workerv1.L
 		if err := s.sameDigest(ctx, m); err != nil {
 			return err
 		}
+		before := s.look(ctx, m.GetName())
 		began := time.Now() // Ollama does not tell how long a load without a prompt took
 		l, err := s.o.Ollama.Load(ctx, m.GetName(), int(m.GetContext()))
-		if err == nil {
-			out = &workerv1.LoadResponse{Loaded: loadedMessage(l.Loaded), LoadNanos: int64(time.Since(began)), Spilled: s.spilled(l.Loaded)}
+		if err != nil {
+			return err
 		}
-		return err
+		out = &workerv1.LoadResponse{Loaded: loadedMessage(l.Loaded), LoadNanos: int64(time.Since(began)), Spilled: s.spilled(l.Loaded)}
+		if bytes, known := taken(before, s.look(ctx, m.GetName())); known {
+			out.ObservedBytes = &bytes
+		}
+		return nil
 	})
 	return out, err
+}
+
+// Renew implements the service. It waits for no load: it moves nothing.
+func (s *Server) Renew(ctx context.Context, r *workerv1.RenewRequest) (*workerv1.RenewResponse, error) {
+	if err := checkNumbers(r); err != nil {
+		return nil, apierr.ToStatus(err)
+	}
+	m := r.GetModel()
+	ctx, cancel := context.WithTimeout(ctx, renewWait)
+	defer cancel()
+	there, err := s.o.Ollama.Renew(ctx, m.GetName(), int(m.GetContext()))
+	if err != nil {
+		return nil, apierr.ToStatus(moveError("renew", m.GetName(), err))
+	}
+	if !there {
+		s.monitor.refresh()
+	}
+	return &workerv1.RenewResponse{Loaded: there}, nil
 }
 
 // sameDigest refuses a name that stands for another model here.
@@ -74,13 +100,10 @@ func (s *Server) sameDigest(ctx context.Context, m *workerv1.ModelSpec) error {
 // spilled says whether part of a model lies outside the accelerator, where there is one. Without an accelerator nothing
 // is on it, and that is no spill.
 func (s *Server) spilled(l ollama.Loaded) bool {
-	for _, p := range s.Report().GetPools() {
-		if p.GetKind() != string(hwprobe.PoolOfHost) {
-			return l.SizeVRAM < l.Size
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Report().GetPools(), accelerated) && l.SizeVRAM < l.Size
 }
+
+func accelerated(p *workerv1.Pool) bool { return p.GetKind() != string(hwprobe.PoolOfHost) }
 
 // Unload implements the service.
 func (s *Server) Unload(ctx context.Context, r *workerv1.UnloadRequest) (*workerv1.UnloadResponse, error) {

@@ -156,7 +156,10 @@ func (m *monitor) askServer(ctx context.Context, r *workerv1.NodeReport) error {
 	if err != nil {
 		return err
 	}
-	r.Ollama.Version, r.Simulated = server.Version, server.Simulated
+	r.Ollama.Version, r.Simulated, r.Ollama.Since = server.Version, server.Simulated, timestamppb.Now()
+	if was := m.last().GetOllama(); was.GetReachable() && was.GetVersion() == server.Version && was.GetSince() != nil {
+		r.Ollama.Since = was.GetSince()
+	}
 	if r.Simulated {
 		if err := m.simulatedPool(ctx, r); err != nil {
 			return err
