@@ -1,5 +1,7 @@
 package hwprobe
 
+import "slices"
+
 // Findings is what one vendor's part of a probe found. A device whose pool is not HostPool brings its own pool, with the
 // device's id.
 type Findings struct {
@@ -32,4 +34,16 @@ func set(number *Bytes, source *Source, value Bytes, from Source) {
 	if _, known := value.Value(); known {
 		*source = from
 	}
+}
+
+// Failed says whether the part could not see all that there may be, because a tool or a driver failed as a whole: devices
+// that are not among the findings may be there all the same.
+func (f Findings) Failed() bool {
+	return slices.ContainsFunc(f.Warnings, func(w Warning) bool { return w.Device == "" && wholeFailures[w.Code] })
+}
+
+// wholeFailures are the warnings that, when they are about no single device, mean that devices may not have been seen.
+var wholeFailures = map[WarningCode]bool{
+	WarnToolMissing: true, WarnToolTimeout: true, WarnToolFailed: true, WarnDriverNotLoaded: true, WarnDriverMismatch: true,
+	WarnAccessLost: true, WarnNoPermission: true, WarnProbeStuck: true, WarnProbeFailed: true,
 }

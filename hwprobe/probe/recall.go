@@ -1,0 +1,148 @@
+package probe
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/loopkeeper/loopkeeper/hwprobe"
+)
+
+// recall remembers every device that a probe has found, so that a tool that fails, a driver that hangs or a card that is
+// unplugged takes no device out of the report without a word: it stays, with its last total and a state that says why.
+type recall struct {
+	devices map[string]remembered // by device id
+}
+
+// remembered is a device as it was when it last worked.
+type remembered struct {
+	part    string // the part of the probe that found it
+	device  hwprobe.Device
+	pool    hwprobe.Pool // zero when it draws on the host's
+	seen    time.Time    // when a probe last found it, working or not
+	totalAt time.Time    // when its total was read
+	freest  hwprobe.Bytes
+}
+
+// complete remembers what a part of the probe found, fills in what it could not read, and adds what it did not find: lost when
+// it is cleanly gone, degraded when the part failed and cannot know. others are devices that other parts found.
+func (r *recall) complete(part string, f hwprobe.Findings, others []hwprobe.Device, now time.Time) hwprobe.Findings {
+	found := slices.Clone(f.Devices)
+	failed := f.Failed()
+	pools := f.Pools
+	f.Devices, f.Pools = nil, nil
+	for _, d := range found {
+		d, p := r.refresh(part, d, poolOf(pools, d.Pool), now)
+		f.Add(d, p)
+	}
+	for _, id := range slices.Sorted(maps.Keys(r.devices)) {
+		was := r.devices[id]
+		switch {
+		case was.part != part || slices.ContainsFunc(found, func(d hwprobe.Device) bool { return d.ID == id }):
+		case replaced(was.device, slices.Concat(found, others)):
+			delete(r.devices, id)
+		default:
+			r.addMissing(&f, was, failed, now)
+		}
+	}
+	return f
+}
+
+func poolOf(pools []hwprobe.Pool, id string) hwprobe.Pool {
+	if i := slices.IndexFunc(pools, func(p hwprobe.Pool) bool { return p.ID == id }); i >= 0 {
+		return pools[i]
+	}
+	return hwprobe.Pool{}
+}
+
+// replaced says whether a device that is gone is there under another id, as a card that was partitioned anew is.
+func replaced(gone hwprobe.Device, found []hwprobe.Device) bool {
+	return slices.ContainsFunc(found, func(d hwprobe.Device) bool {
+		return works(d) && d.ID != gone.ID && (same(d.PCI, gone.PCI) || same(d.UUID, gone.UUID) || same(d.LUID, gone.LUID))
+	})
+}
+
+// works says whether the device is there and can be used.
+func works(d hwprobe.Device) bool {
+	return d.State != hwprobe.StateDegraded && d.State != hwprobe.StateLost
+}
+
+// tellsAll says whether the device's driver tells who it is: one that sleeps is not asked.
+func tellsAll(d hwprobe.Device) bool { return works(d) && d.State != hwprobe.StateAsleep }
+
+func same(a, b string) bool { return a != "" && a == b }
+
+// refresh returns the device with what it last told where it tells nothing now, and remembers what it tells.
+func (r *recall) refresh(part string, d hwprobe.Device, p hwprobe.Pool, now time.Time) (hwprobe.Device, hwprobe.Pool) {
+	was, known := r.devices[d.ID]
+	if known && !tellsAll(d) && tellsAll(was.device) {
+		d, p = withIdentity(d, p, was)
+	}
+	next := remembered{part: part, device: d, pool: p, seen: now, totalAt: now, freest: p.FreeBytes}
+	if was.freest.Or(0) > p.FreeBytes.Or(0) {
+		next.freest = was.freest
+	}
+	if _, told := p.TotalBytes.Value(); known && !told && d.Pool != hwprobe.HostPool {
+		next.totalAt, next.pool = was.totalAt, was.pool
+		p = lastTotal(p, was, now)
+		if _, kept := p.TotalBytes.Value(); kept && d.State == hwprobe.StateOK {
+			d.State = hwprobe.StateDegraded
+		}
+		if d.State == hwprobe.StateAsleep { // what sleeps holds nothing, so as much is free as ever was
+			p.SetFree(was.freest, hwprobe.SourceLastKnown)
+		}
+	}
+	if known && !tellsAll(d) {
+		next.device = was.device
+	}
+	if r.devices == nil {
+		r.devices = map[string]remembered{}
+	}
+	r.devices[d.ID] = next
+	return d, p
+}
+
+// withIdentity fills in who the device is from when it worked: one that fails or sleeps tells little more than an address.
+func withIdentity(d hwprobe.Device, p hwprobe.Pool, was remembered) (hwprobe.Device, hwprobe.Pool) {
+	now := d
+	d = was.device
+	d.State, d.AgeSeconds = now.State, 0
+	d.Utilisation, d.Temperature, d.Power = now.Utilisation, now.Temperature, now.Power
+	if d.Pool == hwprobe.HostPool {
+		p = hwprobe.Pool{}
+	}
+	return d, p
+}
+
+// lastTotal puts the remembered total into a pool that tells none.
+func lastTotal(p hwprobe.Pool, was remembered, now time.Time) hwprobe.Pool {
+	if _, known := was.pool.TotalBytes.Value(); !known {
+		return p
+	}
+	p.ID, p.Kind, p.Parts = was.pool.ID, was.pool.Kind, nil
+	for _, part := range was.pool.Parts {
+		part.FreeBytes = hwprobe.Bytes{}
+		p.Parts = append(p.Parts, part)
+	}
+	p.SetTotal(was.pool.TotalBytes, hwprobe.SourceLastKnown)
+	p.TotalAgeSeconds = seconds(now.Sub(was.totalAt))
+	return p
+}
+
+// addMissing adds a device that the part does not find any more.
+func (r *recall) addMissing(f *hwprobe.Findings, was remembered, failed bool, now time.Time) {
+	d := was.device
+	d.State, d.AgeSeconds = hwprobe.StateDegraded, seconds(now.Sub(was.seen))
+	d.Utilisation, d.Temperature, d.Power = hwprobe.Number{}, hwprobe.Number{}, hwprobe.Number{}
+	p := lastTotal(hwprobe.Pool{ID: was.pool.ID, Kind: was.pool.Kind}, was, now)
+	if !failed {
+		d.State = hwprobe.StateLost
+		f.Warn(hwprobe.WarnDeviceRemoved, d.ID, fmt.Sprintf("%s is gone: it was last seen %s ago", d.Name, now.Sub(was.seen).Round(time.Second)),
+			"if it was removed on purpose, hide it or restart this program, which then forgets it; otherwise check its power and cable, and what the system's log says")
+	}
+	f.Add(d, p)
+}
+
+// seconds is at least 1: 0 stands for now.
+func seconds(age time.Duration) uint64 { return uint64(max(age.Round(time.Second)/time.Second, 1)) }
