@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os/exec"
 	"slices"
 
@@ -15,18 +16,24 @@ import (
 // rocmSMI is one query of fields that are as old as the tool. It prints JSON unless it is too old for that.
 var rocmSMI = []string{"--showproductname", "--showbus", "--showuniqueid", "--showmeminfo", "vram", "gtt", "--showuse", "--showtemp", "--showpower", "--json"}
 
-// needTools says whether the vendor's tools could tell more than the files did: they read the same files, so only where
-// this process does not see them, or a card's driver hides its memory. A machine that shows cards and none of AMD has none.
+// needTools says whether the vendor's tools could tell more than the files did: only where this process sees AMD's compute
+// driver and no cards at all, or where a card's driver does not tell its memory.
 func needTools(m source.Machine, units []unit) bool {
 	if m.OS != "linux" {
 		return false
 	}
 	if len(units) == 0 {
-		return !drm.Visible(m.Files)
+		return !drm.Visible(m.Files) && hasComputeDriver(m.Files)
 	}
 	return slices.ContainsFunc(units, func(u unit) bool {
 		return u.memory.vramTotal == hwprobe.Bytes{} && u.device.Driver == "amdgpu" && u.device.State == hwprobe.StateOK
 	})
+}
+
+// hasComputeDriver looks for /dev/kfd without opening it, which would start something in the driver.
+func hasComputeDriver(root fs.FS) bool {
+	entries, _ := fs.ReadDir(root, "dev")
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "kfd" })
 }
 
 // withTools asks rocm-smi, and amd-smi where that one is missing or says nothing. Cards that the files show keep what the

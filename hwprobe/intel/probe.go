@@ -23,9 +23,14 @@ const pciVendor = "0x8086"
 func Probe(ctx context.Context, m source.Machine, _ hwprobe.Host) hwprobe.Findings {
 	var f hwprobe.Findings
 	for _, c := range drm.Cards(m.Files, pciVendor) {
-		answer, err := askRegions(ctx, m.Calls, c)
 		d := hwprobe.Device{ID: c.DeviceID(), Vendor: hwprobe.Intel, Name: cardName(c), PCI: c.PCI, Driver: c.Driver, State: hwprobe.StateOK}
-		d.Integrated = integrated(c, answer)
+		d.Integrated = chip(c)
+		var answer regions
+		var asked error
+		if !d.Integrated.Or(false) {
+			answer, asked = askRegions(ctx, m.Calls, c)
+			d.Integrated = integrated(c, answer)
+		}
 		if c.Asleep {
 			d.State = hwprobe.StateAsleep
 		} else {
@@ -37,7 +42,7 @@ func Probe(ctx context.Context, m source.Machine, _ hwprobe.Host) hwprobe.Findin
 			f.Add(d, hwprobe.Pool{})
 			continue
 		}
-		addCard(&f, m.Files, c, d, answer, err)
+		addCard(&f, m.Files, c, d, answer, asked)
 	}
 	return f
 }
@@ -90,16 +95,23 @@ func whyUnknown(c drm.Card, asked error) (code hwprobe.WarningCode, message, nex
 	return hwprobe.WarnMemoryUnknown, fmt.Sprintf("the driver %q does not tell the memory's size", c.Driver), "use the driver xe, or i915 on Linux 5.14 or newer"
 }
 
+// chip tells a processor's graphics from a card by what the chip is.
+func chip(c drm.Card) hwprobe.Flag {
+	device, err := strconv.ParseUint(strings.TrimPrefix(c.ID, "8086:"), 16, 16)
+	if err != nil {
+		return hwprobe.Flag{}
+	}
+	return pciids.Integrated(pciids.Intel, uint16(device))
+}
+
 // integrated tells a processor's graphics from a card: by the driver's word, else by what the chip is, else by its place,
-// which is the same in every processor, and where a virtual machine may put a card, too.
+// which is the same in every processor; a virtual machine may put a card there, too.
 func integrated(c drm.Card, answer regions) hwprobe.Flag {
 	if answer.known {
 		return hwprobe.Known(!answer.ownMemory)
 	}
-	if device, err := strconv.ParseUint(strings.TrimPrefix(c.ID, "8086:"), 16, 16); err == nil {
-		if flag := pciids.Integrated(pciids.Intel, uint16(device)); flag != (hwprobe.Flag{}) {
-			return flag
-		}
+	if flag := chip(c); flag != (hwprobe.Flag{}) {
+		return flag
 	}
 	switch {
 	case strings.HasSuffix(c.PCI, ":00:02.0"):

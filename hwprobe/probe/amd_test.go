@@ -22,7 +22,7 @@ func TestReadingsOfAnAMDCard(t *testing.T) {
 	r := probeTree(t, tree(t, "amd-sysfs-rx6900xt-16g.txtar", "sys/class/drm/card0-DP-1/device/vendor", "0x1002\n"), bigHost("amd64"))
 	want := hwprobe.Device{
 		ID: "gpu:0000:0c:00.0", Vendor: hwprobe.AMD, Name: "AMD Radeon (1002:73bf)", PCI: "0000:0c:00.0", Integrated: hwprobe.Known(false),
-		Driver: "amdgpu", State: hwprobe.StateOK, Pool: "gpu:0000:0c:00.0",
+		UUID: "0123456789abcdef", Driver: "amdgpu", State: hwprobe.StateOK, Pool: "gpu:0000:0c:00.0",
 		Utilisation: hwprobe.Known(3.0), Temperature: hwprobe.Known(56.0), Power: hwprobe.Known(36.0),
 	}
 	if len(r.Devices) != 1 || r.Devices[0] != want || len(r.Warnings) != 0 {
