@@ -50,6 +50,7 @@ var (
 	MeanFlow = func(r *Result) float64 { return r.Mean().Seconds() }
 	Swaps    = func(r *Result) float64 { return float64(r.Swaps) }
 	Ratio    = (*Result).Ratio
+	WorstRun = func(r *Result) float64 { return r.WorstRun }
 )
 
 // columns of the table, after the policy's name.
@@ -66,7 +67,7 @@ var columns = []struct {
 	{"spilled calls", "%.1f", func(r *Result) float64 { return float64(r.Spills) }},
 	{"busy evictions", "%.1f", func(r *Result) float64 { return float64(r.BusyEvictions) }},
 	{"fairness", "%.2f", func(r *Result) float64 { return r.Fairness }},
-	{"slowest run, × alone", "%.1f", func(r *Result) float64 { return r.WorstRun }},
+	{"slowest run, × alone", "%.1f", WorstRun},
 }
 
 // Table writes the comparison as Markdown: means over the seeds, and the paired difference of the mean flow time to the
@@ -105,11 +106,11 @@ func (c *Comparison) Table(w io.Writer) error {
 	return err
 }
 
-// DecisionTimes are the 50th and 99th percentile and the longest of what scheduler.Place took in the comparison.
-func (c *Comparison) DecisionTimes() (p50, p99, most time.Duration) {
+// DecisionTimes are the 50th and 99th percentile and the longest of what scheduler.Place took in the comparisons.
+func DecisionTimes(comparisons ...*Comparison) (p50, p99, most time.Duration) {
 	var all []time.Duration
-	for _, results := range c.Results {
-		for _, r := range results {
+	for _, c := range comparisons {
+		for _, r := range slices.Concat(c.Results...) {
 			all = append(all, r.Decisions...)
 		}
 	}

@@ -35,7 +35,7 @@ func TestCompare(t *testing.T) {
 		if err := c.Table(os.Stdout); err != nil {
 			t.Fatal(err)
 		}
-		p50, p99, most := c.DecisionTimes()
+		p50, p99, most := DecisionTimes(c)
 		t.Logf("decisions: median %s, 99th percentile %s, longest %s", p50, p99, most)
 	}
 }

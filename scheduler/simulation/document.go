@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 )
 
 // intro is the start of docs/placement.md.
@@ -34,6 +35,9 @@ func Document(w io.Writer, all []*Comparison, tiny string) error {
 			return err
 		}
 	}
+	p50, p99, most := DecisionTimes(all...)
+	fmt.Fprintf(&b, "## Decision time\n\nWhat `scheduler.Place` took on the computer that wrote this, over all simulations: median %s, 99th percentile %s, longest %s.\n",
+		p50.Round(time.Microsecond), p99.Round(time.Microsecond), most.Round(time.Microsecond))
 	_, err := w.Write(b.Bytes())
 	return err
 }

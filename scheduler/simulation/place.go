@@ -39,6 +39,7 @@ type node struct {
 	avoid   map[string]time.Time
 	used    map[string]time.Time
 	flights []*call
+	warm    map[string][]string // affinities of what was started last, by digest
 	margins map[scheduler.MarginKey]uint64
 	took    map[string]float64 // bytes that a load took of the free memory, by digest
 }
@@ -46,7 +47,7 @@ type node struct {
 func newPlaced(w *world) *placed {
 	p := &placed{w: w, shares: newShares()}
 	for i := range w.servers {
-		p.nodes = append(p.nodes, &node{leaving: map[string]bool{}, avoid: map[string]time.Time{}, used: map[string]time.Time{},
+		p.nodes = append(p.nodes, &node{leaving: map[string]bool{}, avoid: map[string]time.Time{}, used: map[string]time.Time{}, warm: map[string][]string{},
 			margins: map[scheduler.MarginKey]uint64{}, took: map[string]float64{}})
 		p.look(i)
 		w.after(reportEvery*time.Duration(i+1)/time.Duration(len(w.servers)+1), func() { p.beat(i) })
@@ -142,6 +143,9 @@ func (p *placed) start(d scheduler.Decision) {
 	n := p.nodes[machine]
 	n.flights = append(n.flights, c)
 	n.used[d.Digest] = epoch.Add(p.w.now)
+	if c.Affinity != "" {
+		n.warm[d.Digest] = remember(n.warm[d.Digest], c.Affinity, p.w.servers[machine].slots())
+	}
 	p.shares.begin(c, p.w.now)
 	p.w.send(c, machine)
 }
@@ -154,6 +158,7 @@ func (p *placed) load(d scheduler.Decision) {
 	}
 	claim := &scheduler.Claim{Digest: d.Digest, Name: d.Model, Context: d.Context, Need: d.Need, Since: epoch.Add(p.w.now)}
 	n.loading, n.loaded = claim, 0
+	delete(n.warm, d.Digest)
 	p.w.servers[machine].accept(&request{model: model, done: func(r *resident, _ time.Duration) {
 		if n.loading != claim {
 			return

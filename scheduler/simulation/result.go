@@ -81,12 +81,12 @@ func (w *world) cheapestLoad(model int) time.Duration {
 	return least
 }
 
-// fastest is the service time of a call on the machine that is best for it.
+// fastest is the service time of a call on the machine that is best for it, where its prompt is warm.
 func (w *world) fastest(c *call) time.Duration {
 	least := longest
 	for i := range w.servers {
 		if w.fits(c.model, i) {
-			least = min(least, w.service(c, i, c.Output))
+			least = min(least, w.serviceOf(c, i, c.Prompt-c.Shared, c.Output))
 		}
 	}
 	return least
@@ -118,7 +118,7 @@ func (w *world) lowerBound(counts func(*call) bool) time.Duration {
 			work += w.cheapestLoad(c.model).Seconds()
 		}
 		if only := w.only(c.model); only >= 0 {
-			alone[only] += w.service(c, only, c.Output).Seconds() / w.servers[only].gain()
+			alone[only] += w.serviceOf(c, only, c.Prompt-c.Shared, c.Output).Seconds() / w.servers[only].gain()
 		}
 	}
 	for _, s := range w.servers {

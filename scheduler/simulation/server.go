@@ -39,6 +39,7 @@ type resident struct {
 	leaving bool
 	spilled bool
 	running []*flight
+	warm    []string // affinities of the prompts in its slots, newest first
 	gone    []func() // callers of unload
 }
 
@@ -251,7 +252,12 @@ func (s *server) drop(r *resident) {
 }
 
 func (s *server) start(r *resident, c *call) {
-	f := &flight{call: c, started: s.w.now, left: s.w.service(c, s.index, c.Output).Seconds()}
+	c.prompt = c.Prompt
+	if c.Affinity != "" && slices.Contains(r.warm, c.Affinity) {
+		c.prompt -= c.Shared
+	}
+	r.warm = remember(r.warm, c.Affinity, s.slots())
+	f := &flight{call: c, started: s.w.now, left: s.w.serviceOf(c, s.index, c.prompt, c.Output).Seconds()}
 	if r.spilled && s.w.fits(c.model, s.index) {
 		f.left *= spillFactor
 	}
@@ -261,6 +267,13 @@ func (s *server) start(r *resident, c *call) {
 	s.w.note(s.index, "start", c)
 	c.started = s.w.now
 	r.running, r.used = append(r.running, f), s.w.now
+}
+
+// remember puts an affinity first, and forgets the oldest beyond the slots.
+func remember(warm []string, affinity string, slots int) []string {
+	rest := slices.DeleteFunc(slices.Clone(warm), func(a string) bool { return a == affinity })
+	warm = append([]string{affinity}, rest...)
+	return warm[:min(len(warm), slots)]
 }
 
 // speed is the share of its full speed at which each call of a model runs now.

@@ -26,6 +26,13 @@ func call100(model string, at time.Duration) Call {
 	return Call{Run: "run", Model: model, At: at, Prompt: 50, Output: 50}
 }
 
+// turn is one of which 40 tokens of the prompt are shared.
+func turn(affinity string, at time.Duration) Call {
+	c := call100("a", at)
+	c.Affinity, c.Shared = affinity, 40
+	return c
+}
+
 // ends are the seconds at which the calls end under round-robin, which sends everything at once to the only machine.
 func ends(t *testing.T, wl *Workload, list ...Call) ([]float64, *Result) {
 	t.Helper()
@@ -73,6 +80,8 @@ func TestMachine(t *testing.T) {
 			[]Call{call100("a", 0), call100("a", 0)}, []float64{15.5, 15.5}, 1, 0},
 		{"a cap on calls holds over models", func(m *Machine) { m.MaxCalls = 1 }, nil,
 			[]Call{call100("a", 0), call100("c", 2*time.Second), call100("a", 2*time.Second)}, []float64{12, 22, 32}, 2, 0},
+		{"a warm prompt needs no work, until another call had the slot", same, nil,
+			[]Call{turn("x", 0), turn("x", 1*time.Second), turn("y", 2*time.Second), turn("x", 3*time.Second)}, []float64{12, 18, 28, 38}, 1, 0},
 		{"an unload takes its time", func(m *Machine) { m.Unload = time.Second }, nil,
 			[]Call{call100("a", 0), call100("b", 0)}, []float64{12, 25}, 2, 0},
 		{"what does not fit even alone spills, and is eight times slower", func(m *Machine) { m.Usable = 5 * gb }, nil,
@@ -118,7 +127,7 @@ func TestSpillIsUndone(t *testing.T) {
 
 func TestSameSeedSameResult(t *testing.T) {
 	for i := range Suite {
-		if Suite[i].Name == "huge batch" {
+		if Suite[i].Small {
 			continue // the longest, and no different
 		}
 		for _, p := range []Policy{Loopkeeper, Baselines[6]} {
@@ -147,6 +156,7 @@ func TestSpeedsAreLearned(t *testing.T) {
 	if got := w.speeds.service(c, 0); got != unknownService {
 		t.Errorf("expects %s before the first call", got)
 	}
+	c.prompt = c.Prompt
 	w.speeds.learn(c, 0, 10*time.Second)
 	if got := w.speeds.service(w.calls[1], 0); got != 10*time.Second {
 		t.Errorf("expects %s after a call of 10 s", got)

@@ -3,6 +3,7 @@ package simulation
 import (
 	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/loopkeeper/loopkeeper/scheduler"
@@ -55,7 +56,7 @@ func (p *placed) loaded(machine int) []scheduler.Loaded {
 	n := p.nodes[machine]
 	out := make([]scheduler.Loaded, len(n.report))
 	for j, l := range n.report {
-		l.Leaving, l.LastUsed = n.leaving[l.Digest], n.used[l.Digest]
+		l.Leaving, l.LastUsed, l.Affinity = n.leaving[l.Digest], n.used[l.Digest], slices.Clone(n.warm[l.Digest])
 		for _, c := range n.flights {
 			if digest(c.Model) == l.Digest {
 				l.Busy++
@@ -67,7 +68,9 @@ func (p *placed) loaded(machine int) []scheduler.Loaded {
 	return out
 }
 
-func work(c *call) scheduler.Work { return scheduler.Work{Prompt: c.Prompt, Output: c.guess()} }
+func work(c *call) scheduler.Work {
+	return scheduler.Work{Prompt: c.Prompt, Output: c.guess(), Shared: c.Shared}
+}
 
 // tasks are the oldest waiting calls of each run and model, as many as the engine shows of a step.
 func (p *placed) tasks() []scheduler.Task {
@@ -84,7 +87,7 @@ func (p *placed) tasks() []scheduler.Task {
 			continue
 		}
 		t := scheduler.Task{Key: key(c), Run: c.Run, Model: c.Model, Context: simContext, Ready: epoch.Add(c.ready),
-			Embed: p.w.fleet.Models[c.model].Embed, Priority: c.Priority, Work: work(c)}
+			Embed: p.w.fleet.Models[c.model].Embed, Priority: c.Priority, Work: work(c), Affinity: c.Affinity}
 		for _, i := range c.avoid {
 			t.Avoid = append(t.Avoid, p.w.servers[i].Name)
 		}

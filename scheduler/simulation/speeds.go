@@ -37,14 +37,16 @@ func newSpeeds(w *world) *speeds {
 
 // learn takes up a call that ended. Whatever shared the machine with it shows in its rates.
 func (k *speeds) learn(c *call, machine int, took time.Duration) {
-	alone := k.w.service(c, machine, c.Output).Seconds()
+	alone := k.w.serviceOf(c, machine, c.prompt, c.Output).Seconds()
 	r, ok := k.w.fleet.Machines[machine].Rates[c.Model]
 	if took <= 0 || !ok {
 		return
 	}
 	share := alone / took.Seconds()
 	v := &k.by[machine][c.model]
-	average(&v.Prompt, r.Prompt*share)
+	if c.prompt > 0 {
+		average(&v.Prompt, r.Prompt*share)
+	}
 	if c.Output > 0 {
 		average(&v.Decode, r.Decode*share)
 	}

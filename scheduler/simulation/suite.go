@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/loopkeeper/loopkeeper/scheduler"
 )
 
 // Suite is the workloads of docs/placement.md. Those of the prototype tell the policies exact sizes, as it did; in the others they
@@ -16,6 +18,7 @@ var Suite = []Workload{
 	{Name: "mixed, A+B", About: "the prototype's independent streams", Fleet: Prototype().only("A", "B"), Make: Mixed},
 	{Name: "mixed, A+B+C", About: "the same with the third machine", Fleet: Prototype(), Make: Mixed},
 	{Name: "home", About: "independent streams on four real machines with two slots each", Fleet: Home(), Make: vague(homeStreams)},
+	{Name: "conversations", About: "40 conversations of six turns on the same machines, each with its past in the prompt", Fleet: Home(), Make: vague(conversations)},
 	{Name: "alternation", About: "A B A B: 40 calls in a minute for two models of which one card holds one", Fleet: Prototype().only("B"), Make: vague(alternation)},
 	{Name: "wave", About: "a text every ten seconds, written by one model and judged by another, on one card that holds one of them", Fleet: Prototype().only("B"), Make: vague(waveOf(10))},
 	{Name: "batch in waves", About: "the same with 100 texts at once", Fleet: Prototype().only("B"), Make: vague(waveOf(0)), Few: true},
@@ -28,7 +31,9 @@ var Suite = []Workload{
 	{Name: "estimates ±15 %", About: "mixed on A+B+C; a load takes up to 15 % more or less memory than its need", Fleet: Prototype(), Make: vague(Mixed), Error: 0.15},
 	{Name: "foreign memory", About: "mixed on A+B+C; for five minutes another program wants 10 GB of B", Fleet: Prototype(), Make: vague(Mixed),
 		Faults: []Fault{{At: 200 * time.Second, Machine: "B", Kind: Foreign, Bytes: 10 * gb}, {At: 500 * time.Second, Machine: "B", Kind: Foreign}}},
-	{Name: "huge batch", About: "600 calls of one run on A+B+C, and a run of ten calls, one after the other, beside them", Fleet: Prototype(), Make: vague(hugeBatch), Few: true},
+	{Name: "huge batch", About: "400 calls of one run on A+B+C, and a run of ten calls, one after the other, beside them", Fleet: Prototype(), Make: vague(beside(0, 0)), Few: true, Small: true},
+	{Name: "huge batch, priorities", About: "the same, the small run interactive and the other a batch", Fleet: Prototype(),
+		Make: vague(beside(scheduler.PriorityInteractive, scheduler.PriorityBatch)), Few: true, Small: true},
 }
 
 // vague tells the policies the mean output of each model, since nobody knows the size of an answer before it is there.
@@ -50,6 +55,23 @@ func vague(make func(*rand.Rand) []Call) func(*rand.Rand) []Call {
 func homeStreams(rnd *rand.Rand) []Call {
 	return mixed(chat("coder30", 6), chat("w14", 8), chat("w8", 5), chat("w32", 40), chat("plan120", 45),
 		stream{model: "emb", every: 4, prompt: [2]int{300, 3000}})(rnd)
+}
+
+func conversations(rnd *rand.Rand) []Call {
+	c := &calls{Rand: rnd}
+	for i := range 40 {
+		name, model := fmt.Sprint("conversation ", i), []string{"coder30", "coder30", "w14"}[c.IntN(3)]
+		at, past := c.Float64()*600, 0
+		var before []int
+		for range 6 {
+			call := Call{Run: name, At: seconds(at), Model: model, Prompt: past + c.between(300, 2500), Output: c.between(80, 500),
+				After: before, Affinity: name, Shared: past}
+			before = []int{c.add(call)}
+			past = call.Prompt
+			at += 20 + c.ExpFloat64()*30
+		}
+	}
+	return c.list
 }
 
 func alternation(rnd *rand.Rand) []Call {
@@ -109,18 +131,21 @@ func crowd(rnd *rand.Rand) []Call {
 	return c.list
 }
 
-func hugeBatch(rnd *rand.Rand) []Call {
-	c := &calls{Rand: rnd}
-	for range 600 {
-		c.add(Call{Run: "batch", Model: "w14", Prompt: c.between(300, 1000), Output: c.between(100, 300)})
+// beside is a small run beside a huge one.
+func beside(small, huge scheduler.Priority) func(*rand.Rand) []Call {
+	return func(rnd *rand.Rand) []Call {
+		c := &calls{Rand: rnd}
+		for range 400 {
+			c.add(Call{Run: "batch", Model: "w14", Prompt: c.between(300, 1000), Output: c.between(100, 300), Priority: huge})
+		}
+		var before []int
+		for i := range 10 {
+			model := []string{"w14", "w8"}[i%2]
+			id := c.add(Call{Run: "small", At: 60 * time.Second, Model: model, Prompt: c.between(300, 1000), Output: c.between(100, 300), After: before, Priority: small})
+			before = []int{id}
+		}
+		return c.list
 	}
-	var before []int
-	for i := range 10 {
-		model := []string{"w14", "w8"}[i%2]
-		id := c.add(Call{Run: "small", At: 60 * time.Second, Model: model, Prompt: c.between(300, 1000), Output: c.between(100, 300), After: before})
-		before = []int{id}
-	}
-	return c.list
 }
 
 // Tiny are workloads small enough for Optimum: four to eight calls at once, two machines, three models.

@@ -20,18 +20,21 @@ type Workload struct {
 	Pins    map[string][]string // for the scheduler: models that a person pins to machines
 	Rare    string              // in an adversarial workload: the model that must not starve
 	Few     bool                // first come, first served already makes about the fewest loads that there can be
+	Small   bool                // a small run is beside a huge one, and must not be blocked by it
 }
 
 // Call is one call of a workload.
 type Call struct {
 	Run      string
-	At       time.Duration // when it is submitted; one with After starts when those have ended
+	At       time.Duration // when it is submitted; one with After also waits until those have ended
 	Model    string
 	Prompt   int // tokens
 	Output   int // tokens
 	Guess    int // output tokens that the policies are told; 0 tells them Output
 	After    []int
 	Priority scheduler.Priority
+	Affinity string // what shares the beginning of its prompt: a conversation, a document
+	Shared   int    // tokens of the prompt that need no work where the call before it with the same Affinity is still in a slot
 }
 
 // calls builds the calls of one workload.

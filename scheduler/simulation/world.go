@@ -61,6 +61,7 @@ type call struct {
 	end     time.Duration
 	machine int // that it was sent to last
 	over    bool
+	prompt  int   // tokens of the prompt that it had to work on
 	blocked int   // calls that have to end first
 	next    []int // calls that wait for this one
 	avoid   []int // machines that were lost with it
@@ -186,12 +187,16 @@ func (w *world) fits(model, machine int) bool {
 // service is how long a call with that output runs alone on a machine. On one that cannot hold the model it runs partly on the CPU: the
 // slowest known speed of the model, and that divided by the spill factor.
 func (w *world) service(c *call, machine, output int) time.Duration {
+	return w.serviceOf(c, machine, c.Prompt, output)
+}
+
+func (w *world) serviceOf(c *call, machine, prompt, output int) time.Duration {
 	r, known := w.fleet.Machines[machine].Rates[c.Model]
 	factor := 1.0
 	if !known || !w.fits(c.model, machine) {
 		r, factor = w.slowest(c.Model), spillFactor
 	}
-	return seconds(factor * (float64(c.Prompt)/r.Prompt + float64(output)/r.Decode))
+	return seconds(factor * (float64(prompt)/r.Prompt + float64(output)/r.Decode))
 }
 
 func (w *world) slowest(model string) Rate {
@@ -225,7 +230,7 @@ func (w *world) ended(c *call, machine int, took time.Duration) {
 		if n := w.calls[id]; n.blocked > 0 {
 			n.blocked--
 			if n.blocked == 0 {
-				w.after(0, func() { w.arrive(n) })
+				w.after(max(n.At-w.now, 0), func() { w.arrive(n) })
 			}
 		}
 	}
