@@ -1,11 +1,17 @@
 package scheduler
 
+import (
+	"cmp"
+	"math"
+)
+
 // windowing is how a family of models mixes layers that keep all tokens with layers that keep a window.
 type windowing struct {
 	period int  // of so many layers the last keeps all
 	first  bool // not the last does, but the first
 	engine bool // Ollama's own engine up to 0.2x runs the family and keeps windows; its llama.cpp runner keeps full caches (swa_full)
 	least  int  // tokens that the engine keeps whatever the window
+	window int  // tokens, where the file does not say it
 }
 
 // windowings are the families whose files say only how large the window is. Sources: kvcache and model/models of Ollama
@@ -18,13 +24,16 @@ var windowings = map[string]windowing{
 	"olmo3":        {period: 4, engine: true},
 	"afmoe":        {period: 4},
 	"cohere2":      {period: 4},
-	"exaone-moe":   {period: 4},
-	"gemma2":       {period: 2},
-	"llama4":       {period: 4},
+	"exaone-moe":   {period: 4, window: 128},
+	"gemma2":       {period: 2, window: 4096},
+	"llama4":       {period: 4, window: 8192},
 	"olmo2":        {period: 4},
 	"plamo3":       {period: 8},
-	"smallthinker": {period: 4, first: true},
+	"smallthinker": {period: 4, first: true, window: 4096},
 }
+
+// padding is what llama.cpp rounds the tokens of a cache up to.
+const padding = 256
 
 // checkpoints is how many copies of a recurrent state Ollama's own engine reserves for each slot beside the one in use
 // (kvcache.DefaultCheckpointCount, v0.17.4); llama-server keeps its own in the host's memory.
@@ -48,17 +57,21 @@ type cache struct {
 }
 
 func newCache(s Shape, context, slots int, opts NeedOptions) cache {
-	c := cache{shape: s, element: elementBytes(s, opts.KVType), slots: float64(slots), copies: 1, all: float64(context) * float64(slots)}
+	c := cache{shape: s, element: elementBytes(s, opts), slots: float64(slots), copies: 1, all: float64(context) * float64(slots)}
 	c.family = windowings[s.Architecture]
-	c.windows = s.SlidingWindow > 0 && (c.family.engine || opts.Rules == RulesRunner)
-	window := float64(s.SlidingWindow)
+	window := float64(cmp.Or(s.SlidingWindow, c.family.window))
+	c.windows = window > 0 && (c.family.engine || opts.Rules == RulesRunner)
 	if opts.Rules != RulesRunner {
 		window = max(window, float64(c.family.least))
 		if checkpointed[s.Architecture] {
 			c.copies += checkpoints
 		}
 	}
-	c.window = min(c.all, window*float64(slots)+float64(s.batch(context, opts.Rules)))
+	c.window = window*c.slots + float64(s.batch(context, opts.Rules))
+	if opts.Rules == RulesRunner {
+		c.all, c.window = math.Ceil(c.all/padding)*padding, math.Ceil(c.window/padding)*padding
+	}
+	c.window = min(c.window, c.all)
 	return c
 }
 
@@ -112,14 +125,16 @@ func (c cache) windowed(layer int) bool {
 	}
 }
 
-// elementBytes is the size of one KV element; a quantised block of 32 carries its 2-byte scale. Ollama falls back to f16 for
-// models that it cannot run with flash attention (SupportsFlashAttention in fs/ggml).
-func elementBytes(s Shape, kvType string) float64 {
-	flash := !s.Pooling && s.Architecture != "gemma2" && s.keyLength() == s.valueLength()
-	switch {
-	case kvType == "q8_0" && flash:
+// elementBytes is the size of one KV element; a quantised block of 32 carries its 2-byte scale. Up to 0.2x Ollama falls back
+// to f16 for models that it does not run with flash attention (SupportsFlashAttention in fs/ggml).
+func elementBytes(s Shape, opts NeedOptions) float64 {
+	if opts.Rules != RulesRunner && (s.Pooling || s.Architecture == "gemma2" || s.keyLength() != s.valueLength()) {
+		return 2
+	}
+	switch opts.KVType {
+	case "q8_0":
 		return 34.0 / 32
-	case kvType == "q4_0" && flash:
+	case "q4_0":
 		return 18.0 / 32
 	default:
 		return 2

@@ -35,7 +35,8 @@ type Shape struct {
 
 // believable reports whether a need can be computed from the shape at all; what was not read is not taken for zero.
 func (s *Shape) believable() bool {
-	return s != nil && s.WeightBytes > 0 && s.Layers > 0 && s.Layers <= mostLayers && s.Heads > 0 && s.EmbeddingLength > 0
+	return s != nil && s.WeightBytes > 0 && s.Layers > 0 && s.Layers <= mostLayers && s.EmbeddingLength > 0 &&
+		(s.Heads > 0 || len(s.StateBytes) > 0)
 }
 
 // kvHeads is the number of KV heads of a layer; without any figure, every head has its own.

@@ -89,7 +89,7 @@ func (w *writer) number(values ...any) {
 }
 
 func (w *writer) text(s string) {
-	w.number(uint64(len(s)))
+	w.Write(binary.LittleEndian.AppendUint64(w.AvailableBuffer(), uint64(len(s))))
 	w.WriteString(s)
 }
 
