@@ -29,7 +29,7 @@ func Apply(s *State, e Event) error {
 func (s *State) apply(p Payload, now time.Time) error {
 	switch p := p.(type) {
 	case *Created:
-		s.Pinned, s.Status, s.Born, s.Shares = *p, Queued, now, map[string]*Share{}
+		s.Pinned, s.Status, s.Born, s.Shares, s.Contexts = *p, Queued, now, map[string]*Share{}, map[string]int{}
 	case *Started:
 		s.Status, s.Started = Running, now
 	case *Requested:

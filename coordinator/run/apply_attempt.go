@@ -19,6 +19,8 @@ func (s *State) placed(p *Placed, now time.Time) error {
 	it.Flight = &Flight{AttemptID: p.AttemptID, Try: it.try(p.AttemptID), Node: p.Node, Model: p.Model, Digest: p.Digest, Context: p.Context,
 		Seed: p.Seed, Why: p.Why, Epoch: s.Epoch, Since: now}
 	s.move(st, it, StepPlaced)
+	model := st.model(p.Phase)
+	s.Contexts[model] = max(s.Contexts[model], p.Context)
 	st.fresh = max(st.fresh, p.Item+1)
 	if st.Began.IsZero() {
 		st.Began = now
@@ -87,6 +89,7 @@ func (s *State) land(a AttemptID, e Evidence) (*Step, *Item, error) {
 	}
 	it.Flight = nil
 	s.flights--
+	st.took(a, e.Report)
 	s.PromptTokens += e.Report.PromptTokens
 	s.OutputTokens += e.Report.OutputTokens
 	s.Simulated = s.Simulated || e.Report.Simulated

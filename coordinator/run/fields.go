@@ -20,13 +20,15 @@ const (
 	mostAttempts = 1000
 	mostTokens   = 10_000_000
 	mostSteps    = 1000
+	mostUses     = 16
+	longestName  = 100 // bytes
 )
 
 var (
 	retryField = object(fields{"attempts": whole(1, mostAttempts)})
 	judgeField = object(fields{"criteria": list(text), "model": text})
 	// calling is what every call of a model may hold, see docs/requests.md.
-	calling = fields{"model": text, "label": text, "retry": retryField, "options": options}
+	calling = fields{"model": text, "label": text, "retry": retryField, "options": options, "uses": uses}
 	// writing is what a call may hold that makes a model write.
 	writing = with(calling, fields{"system": text, "think": think, "max_tokens": whole(1, mostTokens), "temperature": number})
 	working = with(writing, fields{"prompt": text, "context": list(anything), "schema": anything, "evaluate": judgeField})
@@ -145,6 +147,19 @@ func options(name string, v any) error {
 		return whole(1, mostTokens)(name+".num_ctx", n)
 	}
 	return nil
+}
+
+// uses are names of resources; whether there is a limit on one is the coordinator's setting.
+func uses(name string, v any) error {
+	if names, ok := v.([]any); ok && len(names) > mostUses {
+		return fmt.Errorf("%s names %d resources, at most %d can be held", name, len(names), mostUses)
+	}
+	return list(func(name string, v any) error {
+		if s, ok := v.(string); !ok || strings.TrimSpace(s) != s || s == "" || len(s) > longestName {
+			return mustBe(name, "the name of a resource", v)
+		}
+		return nil
+	})(name, v)
 }
 
 func anything(string, any) error { return nil }

@@ -29,7 +29,19 @@ type Created struct {
 	Clock     time.Time       `json:"clock"` // what the script sees as now until the first delivery
 	Key       string          `json:"key,omitempty"`
 	Limits    Limits          `json:"limits"`
+	Priority  Priority        `json:"priority,omitempty"`
+	Weight    float64         `json:"weight,omitempty"` // share of the machines beside other runs; 0 counts as 1
 }
+
+// Priority says which runs' calls go first.
+type Priority string
+
+// The priorities. An empty one is normal.
+const (
+	Interactive Priority = "interactive" // somebody waits for it
+	Normal      Priority = "normal"
+	Batch       Priority = "batch" // whenever there is room
+)
 
 // Limits are a run's budgets; zero means none.
 type Limits struct {

@@ -13,6 +13,9 @@ type Ticket struct {
 	Embed   bool
 	Ready   time.Time
 	Avoid   []string
+	Effort
+	Affinity string   // of what its prompt shares with other calls, "" for too little
+	Uses     []string // named resources that it holds while it runs
 }
 
 // Backoff is what waits for time alone.
@@ -67,11 +70,19 @@ func (st *Step) ready(now time.Time, window int, tickets []Ticket, b *Backoff) [
 func (st *Step) ticket(i int) Ticket {
 	it := &st.Items[i]
 	t := Ticket{AttemptID: st.next(i), Model: st.Model, Context: st.spec.Options.Context, Embed: st.Kind == KindEmbed,
-		Ready: it.Ready, Avoid: it.Avoid}
+		Ready: it.Ready, Avoid: it.Avoid, Effort: st.effort(i, it.Phase), Affinity: st.spec.size.affinity, Uses: st.spec.Uses}
 	if it.Phase == Judge {
-		t.Model, t.Context, t.Embed = st.spec.Evaluate.Model, 0, false
+		t.Model, t.Context, t.Embed, t.Affinity = st.model(Judge), 0, false, ""
 	}
 	return t
+}
+
+// model is the one that a phase asks for.
+func (st *Step) model(p Phase) string {
+	if p == Judge && st.spec.Evaluate != nil {
+		return st.spec.Evaluate.Model
+	}
+	return st.Model
 }
 
 // Call is what an attempt sends to a worker.

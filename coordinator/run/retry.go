@@ -31,7 +31,10 @@ func nodesFault(f Failure) bool {
 	}
 }
 
-// afterFailure decides what a failed attempt means for its item. counted says that it uses up one of the attempts.
+// afterFailure decides what a failed attempt means for its item. counted says that it uses up one of the attempts. Another node
+// may take the item even when a part of an answer has arrived, because our calls are pure: all that one leaves is its result, and
+// that is applied for exactly the attempt in flight (Finish). A primitive with an effect of its own must not come through here
+// once a byte of it was delivered.
 func afterFailure(s *State, st *Step, it *Item, a AttemptID, node string, f Failure, now time.Time) (c Consequence, counted bool) {
 	counted = !nodesFault(f)
 	tries, losses := it.Tries, it.Lost[0]+it.Lost[1]

@@ -41,6 +41,7 @@ type spec struct {
 	Subject  json.RawMessage   `json:"subject"`
 	Ref      string            `json:"ref"`
 	Feedback []string          `json:"feedback"`
+	Uses     []string          `json:"uses"`
 	Retry    struct {
 		Attempts int `json:"attempts"`
 	} `json:"retry"`
@@ -48,6 +49,15 @@ type spec struct {
 		Context int `json:"num_ctx"` // tokens per slot
 	} `json:"options"`
 	Evaluate *judging `json:"evaluate"`
+
+	System    string            `json:"system"`
+	Goal      string            `json:"goal"`
+	Criteria  []string          `json:"criteria"`
+	Sources   []json.RawMessage `json:"sources"`
+	Inputs    []json.RawMessage `json:"inputs"`
+	MaxTokens int               `json:"max_tokens"`
+
+	size sizes
 }
 
 // judging asks that another call accepts an item's result.
@@ -88,6 +98,8 @@ func parseSpec(kind string, body json.RawMessage) (*spec, error) {
 	if e := s.Evaluate; e != nil && (e.Model == "" || len(e.Criteria) == 0) {
 		return nil, fmt.Errorf("%s: evaluate needs criteria and a model", kind)
 	}
+	s.settleUses()
+	s.measure(kind)
 	return s, nil
 }
 
@@ -178,7 +190,7 @@ func shared(body json.RawMessage) (json.RawMessage, error) {
 	if err := json.Unmarshal(body, &fields); err != nil {
 		return nil, err
 	}
-	for _, beside := range []string{"items", "keys", "feedback"} {
+	for _, beside := range []string{"items", "keys", "feedback", "uses"} {
 		delete(fields, beside)
 	}
 	return marshal(fields)

@@ -33,6 +33,7 @@ type State struct {
 	OutputTokens int64
 	Simulated    bool
 	Shares       map[string]*Share // by node id
+	Contexts     map[string]int    // by model as asked for: the largest context that its calls were placed with, tokens per slot
 
 	open    int   // steps without an end
 	reads   int   // of these, reads
@@ -77,8 +78,9 @@ type Step struct {
 	Failed []int // indices of failed items, in the order of failing
 
 	spec  *spec
-	fresh int // items from here on were never touched
-	low   int // items before this have ended
+	seen  [2]seen // by phase
+	fresh int     // items from here on were never touched
+	low   int     // items before this have ended
 }
 
 // Item is one unit of a step's work: the whole step, or one element of a batch.

@@ -63,6 +63,11 @@ declare module "loopkeeper" {
     /** Texts sent before the prompt. What calls share is stored once and kept warm on the node. */
     context?: readonly Body[];
     retry?: Retry;
+    /**
+     * Resources that each call holds while it runs, such as "browser" or "http:example.org". The coordinator's settings say how
+     * many calls may hold one at once, and how often it may be taken; a name without a setting has no limit.
+     */
+    uses?: readonly string[];
     /** A name for this step in lists and traces. */
     label?: string;
   }
@@ -201,7 +206,7 @@ declare module "loopkeeper" {
   export function evaluate(request: EvaluateRequest): Promise<Evaluation>;
 
   /** Turns texts into vectors. */
-  export function embed(request: { model: string; inputs: readonly Body[]; retry?: Retry; label?: string }): Promise<number[][]>;
+  export function embed(request: { model: string; inputs: readonly Body[]; retry?: Retry; uses?: readonly string[]; label?: string }): Promise<number[][]>;
 
   /**
    * Does the same for every item, in one command and as parallel as the machines allow. It never throws for an item
