@@ -94,9 +94,10 @@ func classifyError(err error) failure {
 	return other
 }
 
-var addressPattern = regexp.MustCompile(`[0-9a-fA-F]{1,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]`)
+var addressPattern = regexp.MustCompile(`[0-9a-fA-F]{3,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]\b`)
 
-// addresses returns the PCI addresses that a text names, each once. There may be no space before: "GPU0000:07:00.0".
+// addresses returns the PCI addresses that a text names, each once. There may be no space before: "GPU0000:07:00.0"; a time
+// of day, "11:59:44.226", is none.
 func addresses(text string) []string {
 	var found []string
 	for _, match := range addressPattern.FindAllString(text, -1) {

@@ -1,0 +1,77 @@
+package nvidia
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/loopkeeper/loopkeeper/hwprobe"
+)
+
+func TestASleepingCardIsNotWoken(t *testing.T) {
+	for name, tree := range map[string]fstest.MapFS{
+		"runtime status":    onPCI("0000:01:00.0", "nvidia", "suspended"),
+		"power state alone": joined(onPCI("0000:01:00.0", "nvidia", "unsupported"), files("sys/bus/pci/devices/0000:01:00.0/power_state", "D3cold\n")),
+	} {
+		var asked [][]string
+		f := find(t, pc(smi{csv: fixture(t, "nvidia-smi-rtx4080s-linux-595.query-idle.csv"), asked: &asked}, tree))
+		if len(asked) != 0 || len(f.Devices) != 1 || f.Devices[0].State != hwprobe.StateAsleep || f.Devices[0].ID != "gpu:0000:01:00.0" {
+			t.Errorf("%s: asked %v, %+v", name, asked, f)
+		}
+		checkPools(t, f, "gpu:0000:01:00.0 ? ?")
+	}
+}
+
+func TestOnlyTheCardThatIsAwakeIsAsked(t *testing.T) {
+	var asked [][]string
+	m := smi{asked: &asked, only: map[string]string{"0000:01:00.0": fixture(t, "nvidia-smi-rtx4080s-linux-595.query-idle.csv")}}
+	f := find(t, pc(m, joined(onPCI("0000:01:00.0", "nvidia", "active"), onPCI("0000:05:00.0", "nvidia", "suspended"))))
+	for _, question := range asked {
+		if question[0] != "-i" || question[1] != "0000:01:00.0" {
+			t.Errorf("asked %v", question)
+		}
+	}
+	states := map[string]hwprobe.State{}
+	for _, d := range f.Devices {
+		states[d.PCI] = d.State
+	}
+	if len(asked) != 1 || states["0000:01:00.0"] != hwprobe.StateOK || states["0000:05:00.0"] != hwprobe.StateAsleep {
+		t.Errorf("asked %v, %+v", asked, f)
+	}
+}
+
+func TestACardWithoutADriverIsNotAsleep(t *testing.T) { // the kernel powers it down, but using it needs the driver
+	f := find(t, pc(smi{csv: fixture(t, "nvidia-err-no-comm.txt"), code: 9}, onPCI("0000:01:00.0", "", "suspended")))
+	if f.Devices[0].State != hwprobe.StateDegraded || !slices.Equal(warned(f), []hwprobe.WarningCode{hwprobe.WarnDriverNotLoaded}) {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestACardOfAVirtualMachineIsNotUsable(t *testing.T) {
+	var asked [][]string
+	f := find(t, pc(smi{asked: &asked}, onPCI("0000:01:00.0", "vfio-pci", "suspended")))
+	if len(asked) != 0 || f.Devices[0].State != hwprobe.StateUnsupported || !strings.Contains(f.Warnings[0].Message, "vfio-pci") {
+		t.Errorf("asked %v, %+v", asked, f)
+	}
+}
+
+func TestOnlyGraphicsDevicesOfNVIDIAAreCards(t *testing.T) {
+	device := func(address, class, id string) fstest.MapFS {
+		return files("sys/bus/pci/devices/"+address+"/uevent", "DRIVER=x\nPCI_CLASS="+class+"\nPCI_ID="+id+"\nPCI_SLOT_NAME="+address+"\n")
+	}
+	found := cards(joined(
+		device("0000:01:00.0", "30000", "10DE:2684"), device("0000:01:00.1", "40300", "10DE:22BA"), // its sound
+		device("0000:02:00.0", "30200", "10DE:2330"), device("0000:03:00.0", "68000", "10DE:22A3"), // NVSwitch
+		device("0004:00:00.0", "60400", "10DE:229C"), device("0000:c5:00.0", "30000", "1002:1586"),
+		files("sys/bus/pci/devices/0000:06:00.0/uevent", "PCI_CLASS=x\n"),
+	))
+	var addresses []string
+	for _, c := range found {
+		addresses = append(addresses, c.pci)
+	}
+	slices.Sort(addresses)
+	if !slices.Equal(addresses, []string{"0000:01:00.0", "0000:02:00.0"}) {
+		t.Errorf("%v", addresses)
+	}
+}
