@@ -45,5 +45,5 @@ func (f Findings) Failed() bool {
 // wholeFailures are the warnings that, when they are about no single device, mean that devices may not have been seen.
 var wholeFailures = map[WarningCode]bool{
 	WarnToolMissing: true, WarnToolTimeout: true, WarnToolFailed: true, WarnDriverNotLoaded: true, WarnDriverMismatch: true,
-	WarnAccessLost: true, WarnNoPermission: true, WarnProbeStuck: true, WarnProbeFailed: true,
+	WarnAccessLost: true, WarnNoPermission: true, WarnProbeStuck: true, WarnProbeFailed: true, WarnGPUsUnreadable: true,
 }

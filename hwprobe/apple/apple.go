@@ -30,7 +30,7 @@ func Probe(ctx context.Context, m source.Machine, host hwprobe.Host) hwprobe.Fin
 		return f
 	}
 	found := accelerators(ctx, m.Commands)
-	gpus := readMetal(ctx, m.Calls)
+	gpus, err := readMetal(ctx, m.Calls)
 	if len(gpus) == 0 {
 		gpus = namedByRegistry(found)
 	}
@@ -38,6 +38,10 @@ func Probe(ctx context.Context, m source.Machine, host hwprobe.Host) hwprobe.Fin
 		gpus = readProfiler(ctx, m.Commands)
 	}
 	if len(gpus) == 0 {
+		if err != nil {
+			f.Warn(hwprobe.WarnGPUsUnreadable, "", "neither Metal nor ioreg nor system_profiler names a GPU: "+err.Error(),
+				"run system_profiler SPDisplaysDataType on this machine and see whether it lists one")
+		}
 		return f
 	}
 	pages := readPages(ctx, m.Commands)

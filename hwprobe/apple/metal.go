@@ -19,11 +19,11 @@ type MetalDevice struct {
 	Allocated        hwprobe.Bytes `json:"current_allocated_size"`           // bytes, of the asking process only
 }
 
-// readMetal lists the GPUs that Metal tells; none where it cannot be reached.
-func readMetal(ctx context.Context, calls source.Caller) []gpu {
+// readMetal lists the GPUs that Metal tells. An error means that it cannot be reached, not that there is none.
+func readMetal(ctx context.Context, calls source.Caller) ([]gpu, error) {
 	devices, err := source.Ask[[]MetalDevice](ctx, calls, CallMetal)
 	if err != nil {
-		return nil // the other sources name the GPUs, and the estimate has a warning
+		return nil, err
 	}
 	var gpus []gpu
 	for _, d := range devices {
@@ -36,5 +36,5 @@ func readMetal(ctx context.Context, calls source.Caller) []gpu {
 		}
 		gpus = append(gpus, g)
 	}
-	return gpus
+	return gpus, nil
 }

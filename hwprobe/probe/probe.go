@@ -9,10 +9,12 @@ import (
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
 	"github.com/loopkeeper/loopkeeper/hwprobe/amd"
+	"github.com/loopkeeper/loopkeeper/hwprobe/apple"
 	"github.com/loopkeeper/loopkeeper/hwprobe/host"
 	"github.com/loopkeeper/loopkeeper/hwprobe/intel"
 	"github.com/loopkeeper/loopkeeper/hwprobe/nvidia"
 	"github.com/loopkeeper/loopkeeper/hwprobe/source"
+	"github.com/loopkeeper/loopkeeper/hwprobe/windows"
 )
 
 // vendor is one vendor's part of a probe. It should return soon after its context ends, and may hang all the same.
@@ -26,6 +28,8 @@ var vendors = []vendor{
 	{"nvidia", nvidia.Probe},
 	{"amd", amd.Probe},
 	{"intel", intel.Probe},
+	{"apple", apple.Probe},
+	{"windows", windows.Probe},
 }
 
 // ThisMachine is the machine that the process runs on. A program that probes again and again keeps it, so that facts that
@@ -35,6 +39,8 @@ func ThisMachine() source.Machine {
 	maps.Copy(calls, host.Calls())
 	maps.Copy(calls, amd.Calls())
 	maps.Copy(calls, intel.Calls())
+	maps.Copy(calls, apple.Calls())
+	maps.Copy(calls, windows.Calls())
 	return source.Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, Files: source.Capped(os.DirFS("/")), Commands: &source.Commands{},
 		Calls: source.Guard(calls)}
 }
