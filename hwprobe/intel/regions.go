@@ -146,7 +146,9 @@ func (s *regions) add(total, free uint64, freeKnown bool) {
 		s.total, s.free = one, left
 		return
 	}
-	s.total, s.free = hwprobe.Sum(s.total, one), hwprobe.Sum(s.free, left)
+	if s.total, s.free = hwprobe.Sum(s.total, one), hwprobe.Sum(s.free, left); s.total == (hwprobe.Bytes{}) {
+		s.free = hwprobe.Bytes{}
+	}
 }
 
 // The bits of CAP_SYS_ADMIN and CAP_PERFMON in the kernel's include/uapi/linux/capability.h.
