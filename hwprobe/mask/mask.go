@@ -1,0 +1,147 @@
+// Package mask takes out of texts what says whose machine they come from: host and user names, serial numbers, UUIDs, process
+// names, network addresses. The same value gets the same mask everywhere, and a mask has the shape of what it stands for, so
+// that what parses the text still can.
+package mask
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Mask first learns secrets from all texts, and then masks them in any. The zero value is ready; not safe for concurrent use.
+type Mask struct {
+	masks     map[string]string // by secret in lower case
+	processes map[string]string
+	count     map[kind]int
+	pattern   *regexp.Regexp // of all secrets; nil when there are new ones
+}
+
+// kind is a sort of secret. Each has its own mask.
+type kind int
+
+const (
+	kindUUID kind = iota
+	kindSerial
+	kindHost
+	kindUser
+	kindMAC
+	kindIPv4
+	kindIPv6
+	kindProcess
+)
+
+// Host learns that a word is the machine's name.
+func (m *Mask) Host(name string) {
+	if m.word(kindHost, name) {
+		first, _, _ := strings.Cut(name, ".")
+		m.word(kindHost, first)
+	}
+}
+
+// User learns that a word is somebody's name on the machine.
+func (m *Mask) User(name string) { m.word(kindUser, name) }
+
+// Text returns the text with everything masked that was learned.
+func (m *Mask) Text(text string) string {
+	text = m.maskProcesses(text)
+	if len(m.masks) == 0 {
+		return text
+	}
+	m.compile()
+	var b strings.Builder
+	end := 0
+	for _, at := range m.pattern.FindAllStringIndex(text, -1) {
+		if !wordAt(text, at[0], at[1]) {
+			continue
+		}
+		b.WriteString(text[end:at[0]])
+		b.WriteString(cmp.Or(m.masks[strings.ToLower(text[at[0]:at[1]])], "masked")) // letters that only folding makes equal
+		end = at[1]
+	}
+	b.WriteString(text[end:])
+	return b.String()
+}
+
+// compile makes one pattern of all secrets, the longest first, so that one pass masks them and no mask is masked again.
+func (m *Mask) compile() {
+	if m.pattern != nil {
+		return
+	}
+	var secrets []string
+	for s := range m.masks {
+		secrets = append(secrets, s)
+	}
+	slices.SortFunc(secrets, func(a, b string) int {
+		if len(a) != len(b) {
+			return len(b) - len(a)
+		}
+		return strings.Compare(a, b)
+	})
+	for i, s := range secrets {
+		secrets[i] = regexp.QuoteMeta(s)
+	}
+	m.pattern = regexp.MustCompile(`(?i:` + strings.Join(secrets, "|") + `)`)
+}
+
+// wordAt says whether text[from:to] is not the middle of a longer word.
+func wordAt(text string, from, to int) bool {
+	before, _ := utf8.DecodeLastRuneInString(text[:from])
+	after, _ := utf8.DecodeRuneInString(text[to:])
+	return (from == 0 || !isWord(before)) && (to == len(text) || !isWord(after))
+}
+
+func isWord(r rune) bool {
+	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+}
+
+// add learns a secret, and gives it its mask.
+func (m *Mask) add(k kind, secret string) {
+	key := strings.ToLower(secret)
+	if _, known := m.masks[key]; known {
+		return
+	}
+	if m.masks == nil {
+		m.masks = map[string]string{}
+	}
+	m.masks[key], m.pattern = m.next(k, secret), nil
+}
+
+// next is a new mask of this kind, in the shape of the secret.
+func (m *Mask) next(k kind, secret string) string {
+	if m.count == nil {
+		m.count = map[kind]int{}
+	}
+	m.count[k]++
+	n := m.count[k]
+	switch k {
+	case kindUUID:
+		return fmt.Sprintf("00000000-0000-0000-0000-%012d", n)
+	case kindSerial:
+		return serialMask(secret, n)
+	case kindHost:
+		return fmt.Sprintf("host-%d", n)
+	case kindUser:
+		return fmt.Sprintf("user-%d", n)
+	case kindMAC:
+		return fmt.Sprintf("02:00:00:00:%02x:%02x", n>>8&0xff, n&0xff)
+	case kindIPv4:
+		return fmt.Sprintf("192.0.2.%d", n&0xff) // for documentation, RFC 5737
+	case kindIPv6:
+		return fmt.Sprintf("2001:db8::%x", n) // for documentation, RFC 3849
+	}
+	return fmt.Sprintf("process-%d", n)
+}
+
+// serialMask has the length of the secret and only decimal digits, the first of which is 1: a number in any base, in any
+// syntax, and no larger than the secret may have been.
+func serialMask(secret string, n int) string {
+	prefix := ""
+	if len(secret) > 2 && strings.EqualFold(secret[:2], "0x") {
+		prefix, secret = secret[:2], secret[2:]
+	}
+	return prefix + "1" + fmt.Sprintf("%0*d", len(secret)-1, n)
+}

@@ -1,0 +1,125 @@
+package source
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"sync"
+)
+
+// Open opens a recording as the machine that was recorded, on any system. What was not asked then is not there: no such file,
+// no such tool, no such call.
+func Open(dir string) (Machine, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return Machine{}, fmt.Errorf("open the recording: %w", err)
+	}
+	defer root.Close() // everything is read now
+	files := Capped(root.FS())
+	raw, err := fs.ReadFile(root.FS(), indexName)
+	if err != nil {
+		return Machine{}, fmt.Errorf("%s is no recording: %w", dir, err)
+	}
+	var x index
+	if err := json.Unmarshal(raw, &x); err != nil {
+		return Machine{}, fmt.Errorf("read %s of the recording: %w", indexName, err)
+	}
+	if x.Version != RecordingVersion {
+		return Machine{}, fmt.Errorf("the recording has version %d, this program reads version %d", x.Version, RecordingVersion)
+	}
+	r := &replay{index: x, asked: map[string]int{}, runs: map[string]command{}, made: map[string]call{}}
+	if err := r.load(files); err != nil {
+		return Machine{}, fmt.Errorf("read the recording: %w", err)
+	}
+	return Machine{OS: x.OS, Arch: x.Arch, Files: replayFS{r}, Commands: replayRunner{r}, Calls: replayCaller{r}}, nil
+}
+
+// replay answers as the recorded machine did.
+type replay struct {
+	index index
+	runs  map[string]command // by question
+	made  map[string]call
+
+	mu    sync.Mutex
+	asked map[string]int // how often, by question
+}
+
+// load reads all texts.
+func (r *replay) load(files fs.FS) error {
+	read := func(name string) (string, error) {
+		if name == "" {
+			return "", nil
+		}
+		text, err := fs.ReadFile(files, name)
+		return string(text), err
+	}
+	var err error
+	for _, answers := range r.index.Files {
+		for i := range answers {
+			if answers[i].text, err = read(answers[i].Text); err != nil {
+				return err
+			}
+		}
+	}
+	for _, c := range r.index.Commands {
+		for i := range c.Answers {
+			a := &c.Answers[i]
+			if a.stdout, err = read(a.Stdout); err != nil {
+				return err
+			}
+			if a.stderr, err = read(a.Stderr); err != nil {
+				return err
+			}
+		}
+		r.runs[question(c.Name, c.Args)] = c
+	}
+	for _, c := range r.index.Calls {
+		for i, a := range c.Answers {
+			var compact bytes.Buffer
+			if a.Error == nil && json.Compact(&compact, a.JSON) == nil { // the index is indented for people
+				c.Answers[i].JSON = compact.Bytes()
+			}
+		}
+		r.made[question(c.Name, c.Args)] = c
+	}
+	return nil
+}
+
+// next is the answer whose turn it is.
+func next[T any](r *replay, key string, answers []T) T {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := min(r.asked[key], len(answers)-1)
+	r.asked[key]++
+	return answers[i]
+}
+
+type replayRunner struct{ *replay }
+
+// Run implements Runner.
+func (r replayRunner) Run(_ context.Context, name string, args ...string) (Output, error) {
+	key := question(name, args)
+	c := r.runs[key]
+	if len(c.Answers) == 0 {
+		return Output{}, &exec.Error{Name: name, Err: exec.ErrNotFound}
+	}
+	a := next(r.replay, "run\x00"+key, c.Answers)
+	return Output{Stdout: []byte(a.stdout), Stderr: []byte(a.stderr), ExitCode: a.ExitCode}, a.Error.error()
+}
+
+type replayCaller struct{ *replay }
+
+// Call implements Caller.
+func (r replayCaller) Call(_ context.Context, name string, args ...string) ([]byte, error) {
+	key := question(name, args)
+	c := r.made[key]
+	if len(c.Answers) == 0 {
+		return nil, fmt.Errorf("%s: %w", name, ErrNoCall)
+	}
+	a := next(r.replay, "call\x00"+key, c.Answers)
+	return a.JSON, a.Error.error()
+}
