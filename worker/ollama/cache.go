@@ -12,7 +12,7 @@ const maxLayers = 1 << 14
 // where it keeps a state. Sources: GraphSize in fs/ggml and model/models of Ollama v0.17.4; for what these do not have,
 // llama-hparams.cpp of llama.cpp.
 func (f *Facts) readCache(in *modelInfo) {
-	if f.BlockCount <= 0 || f.BlockCount > maxLayers {
+	if f.BlockCount == 0 {
 		return
 	}
 	if causal, ok := in.values[in.arch+".attention.causal"].(bool); ok && !causal || slices.Contains(encoders, in.arch) {

@@ -58,7 +58,8 @@ func DecodeGGUF(r io.ReaderAt, size int64) (Facts, error) {
 	if f.BlockCount == 0 {
 		return Facts{}, fmt.Errorf("it describes no layers: a file of architecture %q is not a language model", arch)
 	}
-	f.Size = model.Length + f.countWeights(tensorsOf(model.Tensors()))
+	f.Size = model.Length // with the tensors, whether they are there or not
+	f.countWeights(tensorsOf(model.Tensors()))
 	return f, nil
 }
 

@@ -12,7 +12,9 @@ func (f *Facts) readInfo(values map[string]any) {
 	in := modelInfo{values: values}
 	in.arch, _ = values["general.architecture"].(string)
 	f.Architecture = in.arch
-	f.BlockCount = in.number("BlockCount", ".block_count")
+	if f.BlockCount = in.number("BlockCount", ".block_count"); f.BlockCount > maxLayers {
+		f.BlockCount, in.unknown = 0, append(in.unknown, "BlockCount")
+	}
 	f.EmbeddingLength = in.number("EmbeddingLength", ".embedding_length")
 	f.FeedForwardLength = in.numbers("FeedForwardLength", ".feed_forward_length")
 	f.HeadCount = in.numbers("HeadCount", ".attention.head_count")
