@@ -18,7 +18,7 @@ func TestProbeSurvivesABadTool(t *testing.T) {
 		t.Skip("needs symbolic links")
 	}
 	for how, want := range map[string]hwprobe.WarningCode{
-		"hang": hwprobe.WarnToolTimeout, "flood": hwprobe.WarnToolFailed, "exit9": hwprobe.WarnToolFailed, "half": hwprobe.WarnToolFailed, "crash": hwprobe.WarnToolFailed,
+		"hang": hwprobe.WarnToolTimeout, "flood": hwprobe.WarnToolFailed, "exit9": hwprobe.WarnDriverNotLoaded, "half": hwprobe.WarnToolFailed, "crash": hwprobe.WarnToolFailed,
 	} {
 		t.Run(how, func(t *testing.T) {
 			dir := t.TempDir()
