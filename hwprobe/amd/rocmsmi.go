@@ -1,7 +1,6 @@
 package amd
 
 import (
-	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -33,12 +32,12 @@ func parseROCmSMI(text []byte) map[int]smiFields {
 var smiCard = regexp.MustCompile(`^card(\d{1,4})$`)
 
 func smiJSON(text []byte) map[int]smiFields {
-	start := bytes.IndexByte(text, '{')
-	if start < 0 {
+	_, rest, found := strings.Cut("\n"+string(text), "\n{") // on a line of its own: a warning may have braces
+	if !found {
 		return nil
 	}
 	var document map[string]json.RawMessage
-	if err := json.NewDecoder(bytes.NewReader(text[start:])).Decode(&document); err != nil {
+	if err := json.NewDecoder(strings.NewReader("{" + rest)).Decode(&document); err != nil {
 		return nil
 	}
 	devices := map[int]smiFields{}

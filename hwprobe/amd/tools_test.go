@@ -69,7 +69,7 @@ func TestToolsGTTCountsForAnAPU(t *testing.T) {
 }
 
 func TestWarningsAroundTheOutputAreSkipped(t *testing.T) {
-	const warning = "WARNING: AMD GPU device(s) is/are in a low-power state. Check power control/runtime_status\n\n"
+	const warning = "WARNING: AMD GPU device(s) is/are in a low-power state. Check power control/runtime_status {card0}\n\n"
 	for _, file := range []string{"amd-rocmsmi-rx7900xt.json", "amd-rocmsmi-rx7900xt.csv", "amd-rocmsmi-mi50x2-cezanne.vram.txt"} {
 		text := readFixture(t, file)
 		plain := probe(t, hidden(), tools{"rocm-smi": text}, host())
