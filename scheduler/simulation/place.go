@@ -26,6 +26,7 @@ type placed struct {
 	nodes   []*node
 	waiting []*call // oldest first
 	shares  *shares
+	limits  scheduler.Limits
 }
 
 // node is what the executor knows of one machine.
@@ -45,7 +46,10 @@ type node struct {
 }
 
 func newPlaced(w *world) *placed {
-	p := &placed{w: w, shares: newShares()}
+	p := &placed{w: w, shares: newShares(), limits: scheduler.Limits{Pins: map[string][]string{}}}
+	for name, machines := range w.Pins {
+		p.limits.Pins[tagged(name)] = machines
+	}
 	for i := range w.servers {
 		p.nodes = append(p.nodes, &node{leaving: map[string]bool{}, avoid: map[string]time.Time{}, used: map[string]time.Time{}, warm: map[string][]string{},
 			margins: map[scheduler.MarginKey]uint64{}, took: map[string]float64{}})
@@ -71,7 +75,7 @@ func (p *placed) look(machine int) {
 			continue
 		}
 		m := p.w.fleet.Models[r.model]
-		l := scheduler.Loaded{Digest: digest(m.Name), Name: m.Name, Context: simContext, SizeBytes: uint64(p.w.size(machine, r.model)),
+		l := scheduler.Loaded{Digest: digest(m.Name), Name: tagged(m.Name), Context: simContext, SizeBytes: uint64(p.w.size(machine, r.model)),
 			VRAMBytes: uint64(r.size), Since: epoch.Add(r.since), Pinned: slices.Contains(p.w.Pins[m.Name], s.Name)}
 		if took, ok := n.took[l.Digest]; ok {
 			l.Observed = scheduler.Bytes{N: uint64(took), Known: true}
@@ -100,7 +104,13 @@ func (p *placed) lookSoon(machine int) {
 	})
 }
 
+// What the scheduler knows a model by.
 func digest(name string) string { return "digest of " + name }
+func tagged(name string) string { return name + ":latest" }
+
+func (p *placed) modelOf(d scheduler.Decision) int {
+	return slices.IndexFunc(p.w.fleet.Models, func(m Model) bool { return digest(m.Name) == d.Digest })
+}
 
 func (p *placed) arrive(c *call) {
 	i, _ := slices.BinarySearchFunc(p.waiting, c, func(a, b *call) int {
@@ -120,7 +130,7 @@ func (p *placed) step() {
 	now := epoch.Add(p.w.now)
 	s := scheduler.Snapshot{Now: now, Nodes: p.snapshot(), Waiting: p.tasks(), Received: p.shares.at(p.w.now)}
 	began := time.Now()
-	plan := scheduler.Place(s, scheduler.Limits{Pins: p.w.Pins})
+	plan := scheduler.Place(s, p.limits)
 	p.w.result.Decisions = append(p.w.result.Decisions, time.Since(began))
 	for _, d := range plan.Decisions {
 		switch d.Action {
@@ -151,7 +161,7 @@ func (p *placed) start(d scheduler.Decision) {
 }
 
 func (p *placed) load(d scheduler.Decision) {
-	machine, model := p.w.fleet.machine(d.Node), p.w.fleet.model(d.Model)
+	machine, model := p.w.fleet.machine(d.Node), p.modelOf(d)
 	n := p.nodes[machine]
 	if n.loading != nil {
 		return
@@ -195,7 +205,7 @@ func (p *placed) unload(d scheduler.Decision) {
 	}
 	n.leaving[d.Digest], n.roomFor = true, d.Task
 	p.w.result.Unloads++
-	p.w.servers[machine].unload(p.w.fleet.model(d.Model), func() { p.lookSoon(machine) })
+	p.w.servers[machine].unload(p.modelOf(d), func() { p.lookSoon(machine) })
 }
 
 func (p *placed) ended(c *call, machine int, took time.Duration) {

@@ -36,7 +36,7 @@ func known(n float64) scheduler.Bytes { return scheduler.Bytes{N: uint64(n), Kno
 func (p *placed) models() []scheduler.Model {
 	models := make([]scheduler.Model, len(p.w.fleet.Models))
 	for j, m := range p.w.fleet.Models {
-		models[j] = scheduler.Model{Name: m.Name, Digest: digest(m.Name), FileBytes: uint64(m.File), Shape: p.w.shapes[j], Embedding: m.Embed}
+		models[j] = scheduler.Model{Name: tagged(m.Name), Digest: digest(m.Name), FileBytes: uint64(m.File), Shape: p.w.shapes[j], Embedding: m.Embed}
 	}
 	return models
 }
@@ -86,7 +86,7 @@ func (p *placed) tasks() []scheduler.Task {
 		if shown[k]++; shown[k] > window {
 			continue
 		}
-		t := scheduler.Task{Key: key(c), Run: c.Run, Model: c.Model, Context: simContext, Ready: epoch.Add(c.ready),
+		t := scheduler.Task{Key: key(c), Run: c.Run, Model: tagged(c.Model), Context: simContext, Ready: epoch.Add(c.ready),
 			Embed: p.w.fleet.Models[c.model].Embed, Priority: c.Priority, Work: work(c), Affinity: c.Affinity}
 		for _, i := range c.avoid {
 			t.Avoid = append(t.Avoid, p.w.servers[i].Name)
