@@ -26,7 +26,7 @@ func Calls() source.Calls {
 			return info, nil
 		}
 		reply := make([]byte, infoSize)
-		if err := drm.Ask(args[0], "amdgpu", func(fd int) error { return queryDeviceInfo(fd, reply) }); err != nil {
+		if err := drm.Ask(args[0], "amdgpu", func(put drm.Put) error { return queryDeviceInfo(put, reply) }); err != nil {
 			return nil, err
 		}
 		info, err := decodeDeviceInfo(reply)
@@ -52,10 +52,10 @@ const queryDevInfo = 0x16
 // requestInfo is DRM_IOCTL_AMDGPU_INFO: DRM_IOW(DRM_COMMAND_BASE + 0x05, struct drm_amdgpu_info).
 var requestInfo = drm.Request(drm.Write, drm.CommandBase+0x05, unsafe.Sizeof(infoQuery{}))
 
-func queryDeviceInfo(fd int, reply []byte) error {
+func queryDeviceInfo(put drm.Put, reply []byte) error {
 	var pins runtime.Pinner
 	defer pins.Unpin()
 	pins.Pin(&reply[0])
 	q := infoQuery{returnPointer: uint64(uintptr(unsafe.Pointer(&reply[0]))), returnSize: uint32(len(reply)), query: queryDevInfo}
-	return drm.Ioctl(fd, requestInfo, unsafe.Pointer(&q))
+	return put(requestInfo, unsafe.Pointer(&q))
 }

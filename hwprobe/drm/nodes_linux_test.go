@@ -12,7 +12,7 @@ import (
 
 func TestOnlyRenderNodesAreOpened(t *testing.T) {
 	for _, node := range []string{"", "card0", "../null", "renderD", "renderD128/../../null", "renderD4096"} {
-		err := Ask(node, "amdgpu", func(int) error { t.Errorf("%q was opened", node); return nil })
+		err := Ask(node, "amdgpu", func(Put) error { t.Errorf("%q was opened", node); return nil })
 		if !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%q: %v, want fs.ErrNotExist", node, err)
 		}
@@ -28,7 +28,25 @@ func TestQuestionToWhatIsNoDriverIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	if name, err := driverName(int(null.Fd())); !errors.Is(err, unix.ENOTTY) || name != "" {
+	if name, err := driverName(putTo(int(null.Fd()))); !errors.Is(err, unix.ENOTTY) || name != "" {
 		t.Errorf("%q, %v; want ENOTTY", name, err)
+	}
+}
+
+// The kernel writes as much of its name as fits, and says how long the whole is.
+func TestDriversNameIsAsLongAsTheDriverSays(t *testing.T) {
+	for answer, want := range map[string]string{"xe": "xe", "amdgpu": "amdgpu", "a driver whose name is longer than any that there is": "a driver whose name is longer th"} {
+		name, err := driverName(func(request uintptr, argument unsafe.Pointer) error {
+			v := (*version)(argument)
+			if request != requestVersion || v.nameLen != 32 {
+				t.Errorf("request %#x for %d bytes", request, v.nameLen)
+			}
+			copy(unsafe.Slice(*(**byte)(unsafe.Pointer(&v.name)), v.nameLen), answer)
+			v.nameLen = uint64(len(answer))
+			return nil
+		})
+		if err != nil || name != want {
+			t.Errorf("%q, %v; want %q", name, err, want)
+		}
 	}
 }

@@ -25,13 +25,13 @@ func Calls() source.Calls {
 	}
 }
 
-func ask[R any](driver string, query func(fd int) ([]byte, error), decode func([]byte) ([]R, error), args []string) (any, error) {
+func ask[R any](driver string, query func(drm.Put) ([]byte, error), decode func([]byte) ([]R, error), args []string) (any, error) {
 	if len(args) == 0 {
 		return nil, fmt.Errorf("no render node named: %w", fs.ErrNotExist)
 	}
 	var list []R
-	err := drm.Ask(args[0], driver, func(fd int) error {
-		reply, err := query(fd)
+	err := drm.Ask(args[0], driver, func(put drm.Put) error {
+		reply, err := query(put)
 		if err != nil {
 			return fmt.Errorf("ask for memory regions: %w", err)
 		}
@@ -61,9 +61,9 @@ const xeQueryMemRegions = 1
 var requestXe = drm.Request(drm.ReadWrite, drm.CommandBase+0x00, unsafe.Sizeof(xeQuery{}))
 
 // queryXe asks twice: first how long the answer is, then for the answer.
-func queryXe(fd int) ([]byte, error) {
+func queryXe(put drm.Put) ([]byte, error) {
 	q := xeQuery{query: xeQueryMemRegions}
-	if err := drm.Ioctl(fd, requestXe, unsafe.Pointer(&q)); err != nil {
+	if err := put(requestXe, unsafe.Pointer(&q)); err != nil {
 		return nil, err
 	}
 	if q.size < xeHead || q.size > replyLimit {
@@ -74,7 +74,7 @@ func queryXe(fd int) ([]byte, error) {
 	defer pins.Unpin()
 	pins.Pin(&reply[0])
 	q.data = uint64(uintptr(unsafe.Pointer(&reply[0])))
-	if err := drm.Ioctl(fd, requestXe, unsafe.Pointer(&q)); err != nil {
+	if err := put(requestXe, unsafe.Pointer(&q)); err != nil {
 		return nil, err
 	}
 	return reply, nil
@@ -100,14 +100,14 @@ const i915QueryMemoryRegions = 4
 var requestI915 = drm.Request(drm.ReadWrite, drm.CommandBase+0x39, unsafe.Sizeof(i915Query{}))
 
 // queryI915 asks twice: first how long the answer is, then for the answer.
-func queryI915(fd int) ([]byte, error) {
+func queryI915(put drm.Put) ([]byte, error) {
 	item := &i915QueryItem{query: i915QueryMemoryRegions}
 	var pins runtime.Pinner
 	defer pins.Unpin()
 	pins.Pin(item)
 	q := i915Query{items: 1, itemsPointer: uint64(uintptr(unsafe.Pointer(item)))}
-	put := func() error {
-		if err := drm.Ioctl(fd, requestI915, unsafe.Pointer(&q)); err != nil {
+	ask := func() error {
+		if err := put(requestI915, unsafe.Pointer(&q)); err != nil {
 			return err
 		}
 		if item.length < 0 {
@@ -115,7 +115,7 @@ func queryI915(fd int) ([]byte, error) {
 		}
 		return nil
 	}
-	if err := put(); err != nil {
+	if err := ask(); err != nil {
 		return nil, err
 	}
 	if item.length < i915Head || item.length > replyLimit {
@@ -124,7 +124,7 @@ func queryI915(fd int) ([]byte, error) {
 	reply := make([]byte, item.length)
 	pins.Pin(&reply[0])
 	item.data = uint64(uintptr(unsafe.Pointer(&reply[0])))
-	if err := put(); err != nil {
+	if err := ask(); err != nil {
 		return nil, err
 	}
 	return reply, nil
