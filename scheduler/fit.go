@@ -32,10 +32,15 @@ var oneSlot = []string{"mllama", "qwen3vl", "qwen3vlmoe", "qwen35", "qwen35moe",
 
 // slotsOf is how many calls of a model the node runs at once. model may be nil.
 func slotsOf(node *Node, model *Model, shape *Shape) int {
-	if model != nil && model.Embedding || shape != nil && slices.Contains(oneSlot, shape.Architecture) {
+	if alone(model, shape) {
 		return 1
 	}
 	return max(node.Slots, 1)
+}
+
+// alone reports whether Ollama runs one call of a model at a time. Both may be nil.
+func alone(model *Model, shape *Shape) bool {
+	return model != nil && model.Embedding || shape != nil && (shape.Pooling || slices.Contains(oneSlot, shape.Architecture))
 }
 
 // loadTime is how long a load takes until it is measured: 3 s and a second per GiB, a slow NVMe or a fast SATA disk.
@@ -58,6 +63,7 @@ type fit struct {
 	shape   *Shape // from any node; nil while unknown
 	context int
 	slots   int
+	file    uint64 // size of its file; 0 when it is not there
 	weights uint64
 	needs   []Need   // for one device, two, ...; one entry on a host pool; nil while shape or memory is unknown
 	units   []uint64 // pieces that stay together, when there are devices to split over
@@ -79,7 +85,7 @@ type room struct {
 func fitOn(h *host, name string, asked int, shapes catalog, limits Limits) *fit {
 	f := &fit{model: findName(h.Node, name), digest: shapes.digestByName[name]}
 	if f.model != nil {
-		f.digest = f.model.Digest
+		f.digest, f.file = f.model.Digest, f.model.FileBytes
 	}
 	f.shape = shapes.byDigest[f.digest]
 	f.slots = slotsOf(h.Node, f.model, f.shape)
@@ -92,15 +98,12 @@ func fitOn(h *host, name string, asked int, shapes catalog, limits Limits) *fit 
 
 // measure computes what the model takes at a context.
 func (f *fit) measure(h *host, context int) {
-	f.context = context
-	if f.model != nil {
-		f.weights = f.model.FileBytes
-	}
+	f.context, f.weights = context, f.file
 	if !f.shape.believable() || !h.memory.known {
 		return
 	}
 	if RuleSet(h.OllamaVersion) == RulesRunner {
-		f.predict = predictRunner(f.weights, *f.shape, context, f.slots)
+		f.predict = predictRunner(f.file, *f.shape, context, f.slots)
 	}
 	f.weights = f.shape.WeightBytes
 	f.needs = make([]Need, len(h.memory.pools))
@@ -116,7 +119,7 @@ func (f *fit) measure(h *host, context int) {
 
 // at is the same model on the same node at another context.
 func (f *fit) at(h *host, context int) *fit {
-	other := &fit{model: f.model, digest: f.digest, shape: f.shape, slots: f.slots}
+	other := &fit{model: f.model, digest: f.digest, shape: f.shape, slots: f.slots, file: f.file}
 	other.measure(h, context)
 	return other
 }
