@@ -27,14 +27,29 @@ func (w way) effort() int {
 	}
 }
 
-// idle reports whether loaded model j may go at once: nothing runs on it and nothing waits for it.
-func (h *host) idle(j int) bool {
-	return !h.leaving[j] && h.busy[j] == 0 && !h.wanted[j]
+// spare reports whether loaded model j may go at once, whoever asks: nothing runs on it and nothing waits for it.
+func (h *host) spare(j int) bool {
+	r := &h.residents[j]
+	return h.movable(j) && r.busy == 0 && !r.queued
+}
+
+// spareFor reports whether loaded model j may go for a task of the priority at hand: nothing runs on it, nobody of this
+// priority or above counts on it, and it had its time if anybody waits for it.
+func (h *host) spareFor(j int) bool {
+	r := &h.residents[j]
+	return h.movable(j) && r.busy == 0 && !r.wanted && (!r.queued || r.since >= residency(r.pace.load))
+}
+
+// movable reports whether loaded model j may go once nothing runs on it and nothing waits for it.
+func (h *host) movable(j int) bool {
+	r := &h.residents[j]
+	return !r.leaving && !r.kept
 }
 
 // drained reports whether loaded model j was taken out of service for the group and has ended.
 func (h *host) drained(j int, g *group) bool {
-	return h.reserved == g && h.leaving[j] && !h.Loaded[j].Leaving && h.busy[j] == 0
+	r := &h.residents[j]
+	return h.reserved == g && r.leaving && !h.Loaded[j].Leaving && r.busy == 0
 }
 
 // stuckTries is how many unloads in a row may leave a model in memory until the node counts without that room: one can fail
@@ -42,7 +57,7 @@ func (h *host) drained(j int, g *group) bool {
 const stuckTries = 3
 
 // rooted reports whether loaded model j stays whatever is asked: several unloads left it in memory.
-func (h *host) rooted(j int) bool { return h.stuck[j] && h.Loaded[j].Stuck >= stuckTries }
+func (h *host) rooted(j int) bool { return h.residents[j].stuck && h.Loaded[j].Stuck >= stuckTries }
 
 // blocked reports whether rooted models leave no room for the fit, were everything else gone.
 func (h *host) blocked(f *fit) bool {
@@ -56,7 +71,7 @@ func (h *host) blocked(f *fit) bool {
 
 // clear (rule 8) finds the smallest set of loaded models that has to go, among those that may and are not stuck.
 func (h *host) clear(f *fit, may func(j int) bool) way {
-	return h.makeRoom(f, func(j int) bool { return !h.stuck[j] && may(j) })
+	return h.makeRoom(f, func(j int) bool { return !h.residents[j].stuck && may(j) })
 }
 
 // makeRoom does it. A copy of the same model at another context always has to go: Ollama keeps one.
@@ -85,7 +100,7 @@ func (h *host) makeRoom(f *fit, may func(j int) bool) way {
 	for j, l := range h.Loaded {
 		if gone[j] && !l.Leaving {
 			w.evict = append(w.evict, j)
-			w.busy += h.busy[j]
+			w.busy += h.residents[j].busy
 			w.bytes += l.SizeBytes
 		}
 	}
@@ -93,7 +108,7 @@ func (h *host) makeRoom(f *fit, may func(j int) bool) way {
 }
 
 // sacrifice marks models as gone until the fit has room, the least valuable first, and then keeps those that need not
-// have been. Order: nobody waits for it, ours before foreign, longest unused, name.
+// have been. Order: demand × reload time per byte, longest unused, name.
 func (h *host) sacrifice(f *fit, gone []bool, may func(j int) bool) room {
 	var order []int
 	for j := range h.Loaded {
@@ -127,22 +142,19 @@ func (h *host) sacrifice(f *fit, gone []bool, may func(j int) bool) room {
 func (h *host) compareValue(a, b int) int {
 	la, lb := h.Loaded[a], h.Loaded[b]
 	return cmp.Or(
-		compareBool(h.wanted[a], h.wanted[b]),
-		compareBool(la.Foreign, lb.Foreign),
+		cmp.Compare(h.value(a), h.value(b)),
 		la.LastUsed.Compare(lb.LastUsed),
 		cmp.Compare(la.Name, lb.Name),
 	)
 }
 
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	default:
-		return 1
+// value of keeping loaded model j: demand × seconds to reload it per byte that it holds.
+func (h *host) value(j int) float64 {
+	var size uint64
+	for _, n := range h.memory.held[j].frees {
+		size += n
 	}
+	return h.demand(j) * h.residents[j].pace.load.Seconds() / float64(max(size, 1))
 }
 
 // roomAfter (rules 2 and 3) packs the model beside what is left on the node. Ollama 0.30 would evict on its own account when its

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -17,23 +18,29 @@ func (e Explanation) String() string {
 	return b.String()
 }
 
-// settle writes the decision for a task that was not started. All tasks of a group share one explanation.
-func (p *planner) settle(t *Task, g *group) {
-	if g.why == nil {
-		why := p.explain(g)
-		g.why = &why
+// settleAll writes the decisions for the tasks that were not started. All tasks of a group share one explanation.
+func (p *Planner) settleAll() {
+	for i := range p.tasks {
+		if p.begun[i] {
+			continue
+		}
+		t, g := &p.tasks[i], p.of[i]
+		if g.why == nil {
+			why := p.explain(g)
+			g.why = &why
+		}
+		action := Wait
+		if g.why.Wait == "" {
+			action = Impossible
+		}
+		p.decisions = append(p.decisions, Decision{Action: action, Task: t.Key, Model: t.Model, Context: g.context(), Why: *g.why})
 	}
-	action := Wait
-	if g.why.Wait == "" {
-		action = Impossible
-	}
-	p.decisions = append(p.decisions, Decision{Action: action, Task: t.Key, Model: t.Model, Context: g.context(), Why: *g.why})
 }
 
 // context is the context of the group in tokens as its nodes see it, the first node's when they differ.
 func (g *group) context() int {
-	if len(g.candidates) > 0 {
-		return g.fits[g.candidates[0]].context
+	if len(g.sites) > 0 {
+		return g.sites[0].fit.context
 	}
 	if len(g.fits) > 0 {
 		return g.fits[0].context
@@ -42,26 +49,31 @@ func (g *group) context() int {
 }
 
 // explain says why the tasks of a group wait, or that no waiting helps. An empty Wait means impossible.
-func (p *planner) explain(g *group) Explanation {
+func (p *Planner) explain(g *group) Explanation {
 	e := Explanation{Nodes: p.verdicts(g)}
-	if len(g.candidates) == 0 {
+	if len(g.sites) == 0 {
 		e.Wait, e.Summary = p.outlook(g, e.Nodes)
 		return e
 	}
+	if r := p.closed(g); r != nil {
+		e.Wait, e.Summary = r.wait(g.key.model)
+		return e
+	}
 	var loads, clears, slots, other, memory []string
-	for _, i := range g.candidates {
-		h, f := p.hosts[i], g.fits[i]
-		switch j := h.find(f); {
-		case h.loads(f):
+	for k := range g.sites {
+		s := &g.sites[k]
+		h := p.hosts[s.host]
+		switch j := h.find(s.fit); {
+		case h.loads(s.fit):
 			loads = append(loads, h.name())
 		case h.clearing == g:
 			clears = append(clears, h.name())
-		case j >= 0 && !h.leaving[j]:
-			slots = append(slots, fmt.Sprintf("%s %d of %d", h.name(), h.busy[j], f.slots))
+		case h.inMemory(j) && !h.residents[j].leaving:
+			slots = append(slots, fmt.Sprintf("%s %s", h.name(), h.busyClause(j)))
 		case h.loading != nil:
 			other = append(other, fmt.Sprintf("%s on %s", h.loading.Name, h.name()))
 		default:
-			memory = append(memory, h.name()+" "+e.Nodes[i].Why)
+			memory = append(memory, h.name()+" "+e.Nodes[s.host].Why)
 		}
 	}
 	switch {
@@ -69,6 +81,8 @@ func (p *planner) explain(g *group) Explanation {
 		e.Wait, e.Summary = WaitLoad, fmt.Sprintf("%s is being loaded on %s", g.key.model, and(loads))
 	case len(clears) > 0:
 		e.Wait, e.Summary = WaitLoad, fmt.Sprintf("room is being made for %s on %s", g.key.model, and(clears))
+	case g.faster != "":
+		e.Wait, e.Summary = WaitFaster, fmt.Sprintf("%s ends it sooner than a free slot elsewhere would: %s", g.faster, strings.Join(slots, ", "))
 	case len(slots) > 0:
 		e.Wait, e.Summary = WaitSlot, fmt.Sprintf("every slot of %s is busy: %s", g.key.model, and(slots))
 	case len(memory) > 0:
@@ -79,8 +93,30 @@ func (p *planner) explain(g *group) Explanation {
 	return e
 }
 
+// wait is what a task waits for that this resource keeps.
+func (r *resource) wait(model string) (WaitFor, string) {
+	if r.Cap > 0 && r.InUse >= r.Cap {
+		return WaitCap, fmt.Sprintf("%s waits for %s: %d of %d in use", model, r.name, r.InUse, r.Cap)
+	}
+	if d := r.next(); d > 0 {
+		return WaitRate, fmt.Sprintf("%s waits for %s: %g a second, the next one in %s", model, r.name, r.Rate, span(d+time.Second-1))
+	}
+	return WaitCap, fmt.Sprintf("%s waits for %s: it is kept for a task that has waited longer", model, r.name)
+}
+
+// inMemory reports whether resident j is loaded, and not just on its way.
+func (h *host) inMemory(j int) bool { return j >= 0 && j < len(h.Loaded) }
+
+func (h *host) busyClause(j int) string {
+	r := &h.residents[j]
+	if h.MaxCalls > 0 && r.busy < r.slots && h.calls >= h.MaxCalls {
+		return fmt.Sprintf("%d of %d calls", h.calls, h.MaxCalls)
+	}
+	return fmt.Sprintf("%d of %d", r.busy, r.slots)
+}
+
 // outlook (rule 9) is for a model that no node can take as things are: what would have to change, or "" when nothing known could.
-func (p *planner) outlook(g *group, verdicts []NodeVerdict) (WaitFor, string) {
+func (p *Planner) outlook(g *group, verdicts []NodeVerdict) (WaitFor, string) {
 	model := g.key.model
 	if len(p.hosts) == 0 {
 		return WaitNode, fmt.Sprintf("%s waits for a machine: none is known yet", model)
@@ -125,7 +161,7 @@ func (p *planner) outlook(g *group, verdicts []NodeVerdict) (WaitFor, string) {
 	}
 }
 
-func (p *planner) anyTooLarge(g *group) bool {
+func (p *Planner) anyTooLarge(g *group) bool {
 	for i := range p.hosts {
 		if g.tooLarge(i) {
 			return true
@@ -156,7 +192,7 @@ func (h *host) rootedClause() string {
 	return fmt.Sprintf("its Ollama keeps %s in memory, which %d unloads did not remove: restart Ollama there", and(names), tries)
 }
 
-func (p *planner) tooLargeEverywhere(g *group) string {
+func (p *Planner) tooLargeEverywhere(g *group) string {
 	parts := make([]string, 0, len(p.hosts))
 	largest := 0
 	for i, h := range p.hosts {
@@ -173,7 +209,7 @@ func (p *planner) tooLargeEverywhere(g *group) string {
 }
 
 // verdicts are how every node looks to the group now.
-func (p *planner) verdicts(g *group) []NodeVerdict {
+func (p *Planner) verdicts(g *group) []NodeVerdict {
 	out := make([]NodeVerdict, len(p.hosts))
 	for i := range p.hosts {
 		out[i] = p.verdict(g, i)
@@ -181,7 +217,7 @@ func (p *planner) verdicts(g *group) []NodeVerdict {
 	return out
 }
 
-func (p *planner) verdict(g *group, i int) NodeVerdict {
+func (p *Planner) verdict(g *group, i int) NodeVerdict {
 	h, f := p.hosts[i], g.fits[i]
 	v := NodeVerdict{Node: h.ID, Name: h.name(), Largest: f.most}
 	if len(f.needs) > 0 {
@@ -194,9 +230,9 @@ func (p *planner) verdict(g *group, i int) NodeVerdict {
 }
 
 // static is the verdict as far as it does not depend on what runs there now; "" when it does.
-func (p *planner) static(g *group, i int) (Verdict, string) {
+func (p *Planner) static(g *group, i int) (Verdict, string) {
 	h, f := p.hosts[i], g.fits[i]
-	candidate := g.isCandidate(i)
+	candidate := slices.Contains(g.candidates, i)
 	switch {
 	case f.wrongKind(g.key.embed):
 		return VerdictTooLarge, "it only makes embeddings"
@@ -224,17 +260,8 @@ func (p *planner) static(g *group, i int) (Verdict, string) {
 	}
 }
 
-func (g *group) isCandidate(i int) bool {
-	for _, c := range g.candidates {
-		if c == i {
-			return true
-		}
-	}
-	return false
-}
-
 // dynamic is the verdict on a candidate: what is loaded, loading and running there.
-func (p *planner) dynamic(v *NodeVerdict, g *group, i int) {
+func (p *Planner) dynamic(v *NodeVerdict, g *group, i int) {
 	h, f := p.hosts[i], g.fits[i]
 	j := h.find(f)
 	v.Verdict = VerdictWait
@@ -243,12 +270,12 @@ func (p *planner) dynamic(v *NodeVerdict, g *group, i int) {
 		v.Why = "room is being made for it there" + p.stuckClause(h)
 	case h.loads(f):
 		v.Why = "it is being loaded there"
-	case j >= 0 && h.leaving[j]:
+	case h.inMemory(j) && h.residents[j].leaving:
 		v.Why = "it makes room there for a model that has waited longer"
-	case j >= 0 && h.busy[j] >= f.slots:
-		v.Why = fmt.Sprintf("loaded, %d of %d slots busy", h.busy[j], f.slots)
-	case j >= 0:
-		v.Verdict, v.Why = VerdictFits, fmt.Sprintf("loaded, %d of %d slots busy", h.busy[j], f.slots)
+	case h.inMemory(j) && (h.residents[j].busy >= h.residents[j].slots || h.MaxCalls > 0 && h.calls >= h.MaxCalls):
+		v.Why = fmt.Sprintf("loaded, %s slots busy", h.busyClause(j))
+	case h.inMemory(j):
+		v.Verdict, v.Why = VerdictFits, fmt.Sprintf("loaded, %s slots busy", h.busyClause(j))
 	case h.loading != nil:
 		v.Why = fmt.Sprintf("%s is being loaded there", h.loading.Name)
 	case h.clearing != nil || h.reserved != nil && h.reserved != g:
@@ -261,8 +288,8 @@ func (p *planner) dynamic(v *NodeVerdict, g *group, i int) {
 	}
 }
 
-func (p *planner) memoryVerdict(v *NodeVerdict, h *host, f *fit) {
-	w := h.clear(f, h.idle)
+func (p *Planner) memoryVerdict(v *NodeVerdict, h *host, f *fit) {
+	w := h.clear(f, h.spare)
 	v.Need, v.Available, v.Short = w.room.need, Bytes{N: w.room.available, Known: true}, w.room.short
 	for _, j := range w.evict {
 		v.Evict = append(v.Evict, h.Loaded[j].Name)
@@ -276,37 +303,49 @@ func (p *planner) memoryVerdict(v *NodeVerdict, h *host, f *fit) {
 		return
 	}
 	v.Why += fmt.Sprintf(", %s short", gib(w.room.short))
-	if running := h.inTheWay(); len(running) > 0 {
-		v.Why += " while " + and(running) + ifSome(len(running), " is in use", " are in use")
+	v.Why += h.inTheWay()
+}
+
+// inTheWay says which loaded models stay, and why.
+func (h *host) inTheWay() string {
+	var b strings.Builder
+	for _, kind := range []struct {
+		of        func(j int) bool
+		one, many string
+	}{
+		{func(j int) bool { return h.Loaded[j].Foreign }, " is not ours to unload", " are not ours to unload"},
+		{func(j int) bool { return !h.Loaded[j].Foreign && h.residents[j].kept }, " is pinned", " are pinned"},
+		{func(j int) bool { return !h.residents[j].kept && !h.spare(j) }, " is in use", " are in use"},
+	} {
+		var names []string
+		for j, l := range h.Loaded {
+			if kind.of(j) {
+				names = append(names, l.Name)
+			}
+		}
+		if len(names) > 0 {
+			b.WriteString(cmp.Or(map[bool]string{true: " while "}[b.Len() == 0], ", ") + and(names) + ifSome(len(names), kind.one, kind.many))
+		}
 	}
+	return b.String()
 }
 
 // stuckClause says which models unloads left in memory, and when it is tried again; "" when there are none.
-func (p *planner) stuckClause(h *host) string {
+func (p *Planner) stuckClause(h *host) string {
 	var b strings.Builder
 	for j, l := range h.Loaded {
 		if l.Stuck == 0 {
 			continue
 		}
 		fmt.Fprintf(&b, "; %s stayed in memory after %d unload%s", l.Name, l.Stuck, ifSome(l.Stuck, "", "s"))
-		if h.stuck[j] {
+		if h.residents[j].stuck {
 			fmt.Fprintf(&b, ", tried again in %s", span(l.Retry.Sub(p.now)+time.Second))
 		}
 	}
 	return b.String()
 }
 
-// inTheWay are the loaded models that something runs on or waits for.
-func (h *host) inTheWay() (names []string) {
-	for j, l := range h.Loaded {
-		if !h.idle(j) {
-			names = append(names, l.Name)
-		}
-	}
-	return names
-}
-
-func (p *planner) stateClause(h *host) string {
+func (p *Planner) stateClause(h *host) string {
 	switch h.State {
 	case NodeLost:
 		if h.LastSeen.IsZero() {
@@ -317,33 +356,35 @@ func (p *planner) stateClause(h *host) string {
 		return "draining: it takes nothing new"
 	case NodeDegraded:
 		return "degraded: its Ollama does not answer or its accelerator is lost"
+	case NodePaused:
+		return "paused: outside its hours of use, or by a person"
 	default:
 		return fmt.Sprintf("its state %q is not known here", string(h.State))
 	}
 }
 
-func (p *planner) whyStart(g *group, i int) Explanation {
-	h, f := p.hosts[i], g.fits[i]
+func (p *Planner) whyStart(g *group, s *site) Explanation {
+	h := p.hosts[s.host]
 	e := Explanation{Nodes: p.verdicts(g)}
-	e.Nodes[i].Verdict = VerdictChosen
-	e.Summary = fmt.Sprintf("%s is loaded on %s, %d of %d slots were busy", g.key.model, h.name(), h.busy[h.find(f)], f.slots)
+	e.Nodes[s.host].Verdict = VerdictChosen
+	e.Summary = fmt.Sprintf("%s is loaded on %s, %d of %d slots were busy", g.key.model, h.name(), h.residents[s.at].busy, h.residents[s.at].slots)
 	return e
 }
 
-func (p *planner) whyLoad(g *group, i int, w way) Explanation {
-	h, f := p.hosts[i], g.fits[i]
+func (p *Planner) whyLoad(g *group, s *site) Explanation {
+	h, f, w := p.hosts[s.host], s.fit, s.option.way
 	e := Explanation{Nodes: p.verdicts(g)}
-	v := &e.Nodes[i]
+	v := &e.Nodes[s.host]
 	v.Verdict, v.Need, v.Available, v.Short = VerdictChosen, w.room.need, Bytes{N: w.room.available, Known: true}, 0
 	v.Why = fmt.Sprintf("needs %s at %d tokens, %s available", gib(w.room.need), f.context, gib(w.room.available))
 	e.Summary = fmt.Sprintf("load %s on %s: %s", g.key.model, h.name(), v.Why)
 	return e
 }
 
-func (p *planner) whyUnload(g *group, i, j int) Explanation {
-	h := p.hosts[i]
+func (p *Planner) whyUnload(g *group, s *site, j int) Explanation {
+	h := p.hosts[s.host]
 	e := Explanation{Nodes: p.verdicts(g)}
-	e.Nodes[i].Verdict = VerdictChosen
+	e.Nodes[s.host].Verdict = VerdictChosen
 	e.Summary = fmt.Sprintf("unload %s from %s: nothing runs on it, and %s needs the room", h.Loaded[j].Name, h.name(), g.key.model)
 	return e
 }

@@ -6,122 +6,114 @@ import (
 	"time"
 )
 
-// host is a node while a plan is made: the report plus what the plan has decided so far.
-type host struct {
-	*Node
-	memory   *memory
-	busy     []int  // by Loaded index: attempts of ours, those started by this plan included
-	wanted   []bool // by Loaded index: some waiting task could run on it
-	stuck    []bool // by Loaded index: an unload left it in memory a moment ago, so it stays for now
-	leaving  []bool // by Loaded index: unloaded by this plan or before, or to be drained for reserved
-	reserved *group // the group that models are drained for here
-	clearing *group // the group that unloads decided or under way are for
-	loading  *Claim // the load in flight, this plan's included
-	incoming int    // slots of the load in flight that no waiting task counts on yet
-}
-
-// newHosts sorts the nodes, so that their order in the snapshot cannot matter.
-func newHosts(s Snapshot, limits Limits) ([]*host, catalog) {
-	nodes := make([]*Node, len(s.Nodes))
-	for i := range s.Nodes {
-		nodes[i] = &s.Nodes[i]
-	}
-	slices.SortStableFunc(nodes, func(a, b *Node) int { return strings.Compare(a.ID, b.ID) })
-	shapes := catalogOf(nodes)
-	hosts := make([]*host, len(nodes))
-	for i, node := range nodes {
-		h := &host{Node: node, memory: newMemory(node, shapes, limits), loading: node.Loading}
-		h.busy, h.wanted, h.leaving = make([]int, len(node.Loaded)), make([]bool, len(node.Loaded)), make([]bool, len(node.Loaded))
-		h.stuck = make([]bool, len(node.Loaded))
-		for j, l := range node.Loaded {
-			h.busy[j], h.leaving[j], h.stuck[j] = l.Busy, l.Leaving, l.Stuck > 0 && s.Now.Before(l.Retry)
-		}
-		if c := node.Loading; c != nil {
-			h.incoming = slotsOf(node, findDigest(node, c.Digest), shapes.byDigest[c.Digest])
-		}
-		hosts[i] = h
-	}
-	return hosts, shapes
-}
-
-// name is what people call the node.
-func (h *host) name() string {
-	if h.Name != "" {
-		return h.Name
-	}
-	return h.ID
-}
-
-// running is the number of attempts of ours on the node.
-func (h *host) running() int {
-	sum := 0
-	for _, n := range h.busy {
-		sum += n
-	}
-	return sum
-}
-
-// find is the index of the loaded model that a fit can run on, leaving ones included, or -1.
-func (h *host) find(f *fit) int {
-	return slices.IndexFunc(h.Loaded, func(l Loaded) bool { return l.Digest == f.digest && l.Context == f.context })
-}
-
-// loads reports whether the load in flight is the one that a fit waits for.
-func (h *host) loads(f *fit) bool {
-	return h.loading != nil && h.loading.Digest == f.digest && h.loading.Context == f.context
-}
-
-// groupKey is all that a decision about a task depends on, apart from its age.
+// groupKey is all that a decision about a task depends on, apart from its age, size, run and context.
 type groupKey struct {
-	model   string
-	context int
-	avoid   string
-	pinned  string
-	prefer  string
-	embed   bool
+	model     string
+	context   int
+	avoid     string
+	pinned    string
+	resources string
+	embed     bool
+	priority  Priority
 }
 
-// group is the waiting tasks that look the same to every node; decisions are made once for all of them.
+// group is the waiting tasks that look the same to every node.
 type group struct {
 	key        groupKey
 	avoid      []string
+	resources  []int  // indices of planner.resources
 	fits       []*fit // by host index
-	candidates []int  // hosts that may take it, ascending
+	sites      []site // the hosts that may take it, by host index
+	candidates []int  // the same, as host indices
+	tasks      int    // that wait
+	work       Work   // mean of those whose work is known
+	sized      int    // tasks whose work is known
 	oldest     time.Time
-	waiting    int          // tasks not started by this plan
-	served     int          // of those, tasks that a load in flight will serve
-	first      string       // key of the oldest task not started
-	full       bool         // no free slot anywhere; in one plan slots only become fewer
-	why        *Explanation // for all that wait
+	first      int32         // index of the first task that finds no free slot
+	behind     bool          // there is one
+	prefer     string        // of the oldest
+	bound      time.Duration // on waiting, before its model may displace another
+	swift      pace          // of the site that serves it fastest
+	head       []rank        // the tasks that come first, in order
+	most       int           // length of head
+	started    int           // by this plan
+	level      time.Duration // when the last of its tasks is expected to end, with what is loaded or planned
+	rate       float64       // its tasks that end per nanosecond, on what is loaded or planned
+	soon       int           // tasks that free slots take at once
+	planned    int           // slots of loads that this plan decided for it
+	faster     string        // the host that a task waits for although a slot is free elsewhere
+	why        *Explanation  // for all that wait
 }
 
-// newGroups sorts the waiting tasks into groups, in the order of the oldest task of each. of[i] is the group of task i.
-func (p *planner) newGroups(tasks []Task) {
-	type fitKey struct {
-		model   string
-		context int
-	}
-	known := map[groupKey]*group{}
-	fits := map[fitKey][]*fit{}
-	for _, t := range tasks {
-		key := groupKey{model: tagged(t.Model), context: t.Context, avoid: avoidKey(t.Avoid), pinned: t.Pinned, prefer: t.Prefer, embed: t.Embed}
-		g := known[key]
+// site is a host as it looks to a group.
+type site struct {
+	host   int
+	fit    *fit
+	pace   pace
+	at     int           // index of the resident that it can use, or -1
+	serve  time.Duration // a call of the group's mean size
+	option option        // to load there
+}
+
+// newGroups sorts the waiting tasks into groups, in the order of the oldest task of each.
+func (p *Planner) newGroups() {
+	clear(p.known)
+	clear(p.fits)
+	p.groups, p.of = p.groups[:0], p.of[:0]
+	for i := range p.tasks {
+		t := &p.tasks[i]
+		key := groupKey{model: tagged(t.Model), context: t.Context, avoid: joined(t.Avoid), pinned: t.Pinned, resources: joined(t.Resources),
+			embed: t.Embed, priority: p.class(t)}
+		g := p.known[key]
 		if g == nil {
-			fk := fitKey{key.model, key.context}
-			if fits[fk] == nil {
-				fits[fk] = p.fitsFor(key.model, key.context)
-			}
-			g = &group{key: key, avoid: t.Avoid, fits: fits[fk], oldest: t.Ready}
-			p.choose(g)
-			known[key] = g
-			p.groups = append(p.groups, g)
+			g = p.newGroup(key, t)
+			g.first = int32(i)
+			p.known[key] = g
 		}
-		g.waiting++
+		if g.tasks++; t.Work != (Work{}) {
+			g.sized++
+			g.work.Prompt += t.Work.Prompt
+			g.work.Output += t.Work.Output
+		}
 		p.of = append(p.of, g)
 	}
+	for _, g := range p.groups {
+		if g.sized > 0 {
+			g.work.Prompt /= g.sized
+			g.work.Output /= g.sized
+		}
+		p.settleSites(g)
+	}
 }
 
-func (p *planner) fitsFor(model string, context int) []*fit {
+type fitKey struct {
+	model   string
+	context int
+}
+
+func (p *Planner) newGroup(key groupKey, t *Task) *group {
+	if len(p.pool) == len(p.groups) {
+		p.pool = append(p.pool, &group{})
+	}
+	g := p.pool[len(p.groups)]
+	*g = group{key: key, avoid: t.Avoid, oldest: t.Ready, prefer: t.Prefer, sites: g.sites[:0], candidates: g.candidates[:0], head: g.head[:0], resources: g.resources[:0]}
+	p.groups = append(p.groups, g)
+	for _, name := range t.Resources {
+		g.resources = append(g.resources, p.resource(name))
+	}
+	fk := fitKey{key.model, key.context}
+	if p.fits[fk] == nil {
+		p.fits[fk] = p.fitsFor(key.model, key.context)
+	}
+	g.fits = p.fits[fk]
+	p.choose(g)
+	return g
+}
+
+func (p *Planner) fitsFor(model string, context int) []*fit {
+	if context <= 0 {
+		context = p.limits.contextOf(model)
+	}
 	fits := make([]*fit, len(p.hosts))
 	for i, h := range p.hosts {
 		fits[i] = fitOn(h, model, context, p.shapes, p.limits)
@@ -129,17 +121,17 @@ func (p *planner) fitsFor(model string, context int) []*fit {
 	return fits
 }
 
-// avoidKey does not depend on the order of the node ids.
-func avoidKey(ids []string) string {
-	if len(ids) < 2 {
-		return strings.Join(ids, "")
+// joined does not depend on the order of the names.
+func joined(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
 	}
-	return strings.Join(slices.Sorted(slices.Values(ids)), "\x00")
+	return strings.Join(slices.Sorted(slices.Values(names)), "\x00")
 }
 
 // choose finds the nodes that may take a group. Those that an earlier attempt failed on count only when there is no
 // other.
-func (p *planner) choose(g *group) {
+func (p *Planner) choose(g *group) {
 	var avoided []int
 	for i, h := range p.hosts {
 		if !p.eligible(g, i) {
@@ -152,13 +144,46 @@ func (p *planner) choose(g *group) {
 		}
 	}
 	if len(g.candidates) == 0 {
-		g.candidates = avoided
+		g.candidates = append(g.candidates, avoided...)
 	}
+	for _, i := range g.candidates {
+		h, f := p.hosts[i], g.fits[i]
+		s := site{host: i, fit: f, at: h.find(f)}
+		if s.at >= 0 {
+			s.pace = h.residents[s.at].pace
+		} else {
+			var file uint64
+			if f.model != nil {
+				file = f.model.FileBytes
+			}
+			s.pace = p.paceOf(h, f.digest, f.shape, f.weights, file)
+		}
+		g.sites = append(g.sites, s)
+	}
+}
+
+// settleSites computes what depends on the mean size of the group's tasks.
+func (p *Planner) settleSites(g *group) {
+	best, load := time.Duration(-1), time.Duration(-1)
+	for k := range g.sites {
+		s := &g.sites[k]
+		s.serve = s.pace.serve(g.work, g.key.embed)
+		if best < 0 || s.serve < best {
+			best, g.swift = s.serve, s.pace
+		}
+		if load < 0 || s.pace.load < load {
+			load = s.pace.load
+		}
+		if s.at >= 0 {
+			p.hosts[s.host].residents[s.at].queued = true
+		}
+	}
+	g.bound = p.limits.bound(max(load, 0))
 }
 
 // eligible (rule 4) reports whether a node could run a group now or after loads and unloads. A model that is loaded needs no
 // memory figures. A pinned task may go back to a draining node that still has its model: it runs there already.
-func (p *planner) eligible(g *group, i int) bool {
+func (p *Planner) eligible(g *group, i int) bool {
 	h, f := p.hosts[i], g.fits[i]
 	loaded := h.runs(f)
 	switch {
@@ -176,7 +201,10 @@ func (p *planner) eligible(g *group, i int) bool {
 // runs reports whether the model is loaded at the right context and, as far as the node can tell, wholly on its devices.
 func (h *host) runs(f *fit) bool {
 	j := h.find(f)
-	return j >= 0 && (len(f.needs) == 0 || f.room.ok || !h.memory.devices || h.Loaded[j].VRAMBytes >= h.Loaded[j].SizeBytes)
+	if j < 0 || j >= len(h.Loaded) {
+		return false
+	}
+	return len(f.needs) == 0 || f.room.ok || !h.memory.devices || h.Loaded[j].VRAMBytes >= h.Loaded[j].SizeBytes
 }
 
 // wrongKind: an embedding model answers no generate call.
@@ -185,15 +213,32 @@ func (f *fit) wrongKind(embed bool) bool {
 }
 
 // shunned: the model spilled or ran out of memory there a short while ago.
-func (p *planner) shunned(h *host, f *fit) bool {
+func (p *Planner) shunned(h *host, f *fit) bool {
 	until, ok := h.Avoid[f.digest]
 	return ok && p.now.Before(until)
 }
 
-// age is how long the oldest task of the group has waited; 0 when that is not known.
-func (p *planner) age(g *group) time.Duration {
-	if g.oldest.IsZero() {
+// age is how long a task has waited; 0 when that is not known.
+func (p *Planner) age(ready time.Time) time.Duration {
+	if ready.IsZero() {
 		return 0
 	}
-	return p.now.Sub(g.oldest)
+	return p.now.Sub(ready)
 }
+
+// overdue reports whether the oldest task of the group has waited beyond the bound.
+func (p *Planner) overdue(g *group) bool { return p.age(g.oldest) >= g.bound }
+
+// present reports whether the group's model is loaded, being loaded, or having room made for it on a node that may take it.
+func (p *Planner) present(g *group) bool {
+	for k := range g.sites {
+		h := p.hosts[g.sites[k].host]
+		if j := h.find(g.sites[k].fit); j >= 0 && !h.residents[j].leaving || h.clearing == g {
+			return true
+		}
+	}
+	return false
+}
+
+// waiting is how many of the group's tasks were not started.
+func (g *group) waiting() int { return g.tasks - g.started }

@@ -111,5 +111,7 @@ type Limits struct {
 	ReserveDevice  uint64              // bytes kept free on device pools; default 256 MiB
 	DefaultContext int                 // tokens when neither task nor model says; default 8192, bounded by the model's own
 	MaxWait        time.Duration       // after this a waiting task's model may displace a loaded one even when others wait for that; default max(60 s, 4 × load time)
-	Pins           map[string][]string // model name with tag → ids or names of the nodes that keep it in memory
+	Pins           map[string][]string // model name → ids or names of the nodes that keep it in memory
+	Contexts       map[string]int      // tokens per slot by model name, for tasks and pins that do not say; a name without tag is the latest
+	IdleUnload     time.Duration       // a model that nothing used and nobody waits for is unloaded after this; 0: never
 }

@@ -1,0 +1,203 @@
+package scheduler
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// host is a node while a plan is made: the report plus what the plan has decided so far. Times count from now.
+type host struct {
+	*Node
+	memory    *memory
+	kind      PoolKind
+	bandwidth float64       // bytes per second, see measure
+	residents []resident    // Node.Loaded by index, then what is loading or planned
+	servers   places        // when each of MaxCalls calls is expected to end; empty without a cap
+	calls     int           // that run now, those started by this plan included
+	token     time.Duration // until the load in flight is expected to end
+	loading   *Claim        // the load in flight, this plan's included
+	reserved  *group        // the group that the node is kept for
+	clearing  *group        // the group that unloads decided or under way are for
+}
+
+// resident is a model in a node's memory, or on its way there.
+type resident struct {
+	digest  string
+	context int
+	slots   int
+	busy    int // attempts of ours, those started by this plan included
+	pace    pace
+	ends    places        // when each slot is expected to be free
+	coming  bool          // not in memory yet
+	kept    bool          // pinned, or not ours: never unloaded
+	leaving bool          // unloaded by this plan or before, or to be drained: takes nothing new
+	stuck   bool          // an unload left it in memory a moment ago, so it stays for now
+	queued  bool          // some waiting task could run on it
+	wanted  bool          // a waiting task of this priority or above counts on it
+	since   time.Duration // how long it has been there
+	idle    time.Duration // since its last use
+}
+
+// places is a range of Planner.ends: when each is free.
+type places struct{ from, to int32 }
+
+// furnish takes up the nodes, sorted, so that their order in the snapshot cannot matter.
+func (p *Planner) furnish(nodes []Node) {
+	p.nodes = p.nodes[:0]
+	for i := range nodes {
+		p.nodes = append(p.nodes, &nodes[i])
+	}
+	slices.SortStableFunc(p.nodes, func(a, b *Node) int { return strings.Compare(a.ID, b.ID) })
+	p.shapes = catalogOf(p.nodes)
+	for len(p.hosts) < len(p.nodes) {
+		p.hosts = append(p.hosts, &host{})
+	}
+	p.hosts, p.ends = p.hosts[:len(p.nodes)], p.ends[:0]
+	for i, node := range p.nodes {
+		h := p.hosts[i]
+		*h = host{Node: node, memory: newMemory(node, p.shapes, p.limits), loading: node.Loading, residents: h.residents[:0]}
+		_, h.kind = modelPools(node)
+	}
+	p.measure()
+	for _, h := range p.hosts {
+		p.occupy(h)
+	}
+}
+
+// occupy notes what is loaded and running on a host, and until when.
+func (p *Planner) occupy(h *host) {
+	var all []time.Duration
+	for j := range h.Loaded {
+		l := &h.Loaded[j]
+		r := p.newResident(h, l.Digest, l.Context)
+		r.busy, r.leaving, r.stuck = l.Busy, l.Leaving, l.Stuck > 0 && p.now.Before(l.Retry)
+		r.kept = l.Pinned || l.Foreign || p.limits.pinned(h, l.Name)
+		r.since, r.idle = p.now.Sub(l.Since), p.now.Sub(l.LastUsed)
+		until := make([]time.Duration, 0, max(l.Busy, r.slots))
+		for k := range l.Busy {
+			if k < len(l.Calls) {
+				until = append(until, r.pace.remaining(l.Calls[k], p.now))
+			} else {
+				until = append(until, r.pace.serve(Work{}, false)/2)
+			}
+		}
+		h.calls += l.Busy
+		all = append(all, until...)
+		r.ends = p.book(until, r.slots)
+		h.residents = append(h.residents, r)
+	}
+	if c := h.loading; c != nil {
+		r := p.newResident(h, c.Digest, c.Context)
+		r.coming = true
+		h.token = max(r.pace.load-p.age(c.Since), 500*time.Millisecond)
+		all = append(all, h.token)
+		h.calls++
+		r.ends = p.book(slices.Repeat([]time.Duration{h.token}, r.slots), r.slots)
+		h.residents = append(h.residents, r)
+	}
+	if h.MaxCalls > 0 {
+		h.servers = p.book(all, h.MaxCalls)
+	}
+}
+
+func (p *Planner) newResident(h *host, digest string, context int) resident {
+	m, shape := findDigest(h.Node, digest), p.shapes.byDigest[digest]
+	var weights, file uint64
+	if m != nil {
+		file, weights = m.FileBytes, m.FileBytes
+	}
+	if shape.believable() {
+		weights = shape.WeightBytes
+	}
+	return resident{digest: digest, context: context, slots: slotsOf(h.Node, m, shape), pace: p.paceOf(h, digest, shape, weights, file)}
+}
+
+// book writes down when n places are free, of which some are taken until the given times. With more taken than there are,
+// the first ends free nothing.
+func (p *Planner) book(until []time.Duration, n int) places {
+	slices.Sort(until)
+	from := int32(len(p.ends))
+	for range n - len(until) {
+		p.ends = append(p.ends, 0)
+	}
+	p.ends = append(p.ends, until[max(0, len(until)-n):]...)
+	return places{from, int32(len(p.ends))}
+}
+
+// first is the place that is free first, and when.
+func (p *Planner) first(s places) (place int32, at time.Duration) {
+	place, at = -1, 0
+	for k := s.from; k < s.to; k++ {
+		if place < 0 || p.ends[k] < at {
+			place, at = k, p.ends[k]
+		}
+	}
+	return place, at
+}
+
+// last is when all places are free.
+func (p *Planner) last(s places) time.Duration {
+	var at time.Duration
+	for k := s.from; k < s.to; k++ {
+		at = max(at, p.ends[k])
+	}
+	return at
+}
+
+// begins is when a call could begin on a resident.
+func (p *Planner) begins(h *host, r *resident) time.Duration {
+	_, at := p.first(r.ends)
+	if h.MaxCalls > 0 {
+		_, server := p.first(h.servers)
+		at = max(at, server)
+	}
+	return at
+}
+
+// take books a call on a resident. What waits for a model to come keeps nothing else from the node meanwhile.
+func (p *Planner) take(h *host, r *resident, until time.Duration) {
+	k, _ := p.first(r.ends)
+	p.ends[k] = until
+	if h.MaxCalls > 0 && !r.coming {
+		k, _ := p.first(h.servers)
+		p.ends[k] = until
+	}
+}
+
+// name is what people call the node.
+func (h *host) name() string { return cmp.Or(h.Name, h.ID) }
+
+// find is the index of the resident that a fit can run on, leaving and coming ones included, or -1.
+func (h *host) find(f *fit) int {
+	for j := range h.residents {
+		if r := &h.residents[j]; r.digest == f.digest && r.context == f.context {
+			return j
+		}
+	}
+	return -1
+}
+
+// loads reports whether the load in flight is the one that a fit waits for.
+func (h *host) loads(f *fit) bool {
+	return h.loading != nil && h.loading.Digest == f.digest && h.loading.Context == f.context
+}
+
+// pinned reports whether a person keeps the model in the memory of the node.
+func (l Limits) pinned(h *host, model string) bool {
+	nodes := byName(l.Pins, tagged(model))
+	return slices.Contains(nodes, h.ID) || h.Name != "" && slices.Contains(nodes, h.Name)
+}
+
+// contextOf is the configured context of a model, 0 when there is none.
+func (l Limits) contextOf(model string) int { return byName(l.Contexts, model) }
+
+// byName looks a model up by its name with tag, or by that without when the tag is the default one.
+func byName[V any](of map[string]V, tagged string) V {
+	if v, ok := of[tagged]; ok {
+		return v
+	}
+	base, _ := strings.CutSuffix(tagged, ":latest")
+	return of[base]
+}
