@@ -201,3 +201,11 @@ func byName[V any](of map[string]V, tagged string) V {
 	base, _ := strings.CutSuffix(tagged, ":latest")
 	return of[base]
 }
+
+// newHosts are the nodes of a snapshot, sorted by id, before any plan.
+func newHosts(s Snapshot, limits Limits) ([]*host, catalog) {
+	p := new(Planner)
+	s.Waiting = nil
+	p.begin(&s, limits)
+	return p.hosts, p.shapes
+}

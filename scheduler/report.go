@@ -131,7 +131,7 @@ func (h *host) report(f *fit) NodeFit {
 // judge finds the verdict, what would have to go for it, and the room that it is about.
 func (n *NodeFit) judge(h *host, f *fit) room {
 	now := f.roomAfter(h, h.copies(f))
-	way := h.clear(f, func(j int) bool { return h.busy[j] == 0 && h.mayGo(j) })
+	way := h.clear(f, func(j int) bool { return h.residents[j].busy == 0 && h.mayGo(j) })
 	if !way.ok {
 		way = h.clear(f, h.mayGo)
 	}
@@ -149,7 +149,7 @@ func (n *NodeFit) judge(h *host, f *fit) room {
 		var names []string
 		for _, j := range way.evict {
 			l := h.Loaded[j]
-			n.Evict = append(n.Evict, Eviction{Model: l.Name, Bytes: sum(h.memory.held[j].frees), Busy: h.busy[j]})
+			n.Evict = append(n.Evict, Eviction{Model: l.Name, Bytes: sum(h.memory.held[j].frees), Busy: h.residents[j].busy})
 			names = append(names, l.Name)
 		}
 		n.Verdict, n.Why = FitEvict, fmt.Sprintf("needs %s at %d tokens, %s available, %s once %s is unloaded",
@@ -162,7 +162,7 @@ func (n *NodeFit) judge(h *host, f *fit) room {
 }
 
 // mayGo reports whether loaded model j is one that may be unloaded at all.
-func (h *host) mayGo(j int) bool { return !h.Loaded[j].Foreign && !h.Loaded[j].Pinned }
+func (h *host) mayGo(j int) bool { return !h.residents[j].kept }
 
 // copies marks what has to go in any case: the same model at another context, of which Ollama keeps one.
 func (h *host) copies(f *fit) []bool {
