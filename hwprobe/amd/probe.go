@@ -56,7 +56,8 @@ func readUnit(ctx context.Context, m source.Machine, c drm.Card, nodes []kfdNode
 	return u
 }
 
-// add puts a unit into the findings: one pool, and a device for each compute partition of it.
+// add puts a unit into the findings as one device with one pool. The compute partitions of a card are not listed one by one:
+// their memory is the card's and must not be counted for each.
 func add(f *hwprobe.Findings, u unit, partitions int, host hwprobe.Host) {
 	d := u.device
 	d.Pool = d.ID
@@ -78,16 +79,11 @@ func add(f *hwprobe.Findings, u unit, partitions int, host hwprobe.Host) {
 			d.Name, host.Kernel, u.memory.gttTotal, u.memory.vramTotal),
 			"upgrade to Linux 6.16.9 or newer, use a Vulkan engine, or make the firmware's VRAM carve-out small")
 	}
-	f.Pools = append(f.Pools, p)
-	if partitions < 2 {
-		f.Devices = append(f.Devices, d)
-		return
+	if partitions > 1 {
+		f.Warn(hwprobe.WarnPartitioned, d.ID, fmt.Sprintf("%s: it is split into %d compute partitions that share its memory, and listed as one device", d.Name, partitions),
+			"nothing, if that is intended; `rocm-smi --setcomputepartition SPX` makes it one device for engines, too")
 	}
-	for i := range partitions {
-		part := d
-		part.ID, part.Partition = fmt.Sprintf("%s/%d", d.ID, i), fmt.Sprintf("%d of %d", i+1, partitions)
-		f.Devices = append(f.Devices, part)
-	}
+	f.Add(d, p)
 }
 
 // parts is how many compute devices a unit is: the compute driver's nodes at its address, else what the tool counted.

@@ -113,15 +113,15 @@ func TestEqualCardsAreNotTakenForPartitions(t *testing.T) {
 	const memory = "GPU[%d] : VRAM Total Memory (B): 21458059264\nGPU[%d] : VRAM Total Used Memory (B): 27856896\n"
 	same := fmt.Sprintf(memory, 0, 0) + fmt.Sprintf(memory, 1, 1)
 	for name, c := range map[string]struct {
-		text           string
-		devices, pools int
+		text  string
+		cards int
 	}{
-		"without a bus":                   {same, 2, 2},
-		"two buses":                       {same + "GPU[0] : PCI Bus: 0000:03:00.0\nGPU[1] : PCI Bus: 0000:07:00.0\n", 2, 2},
-		"one bus":                         {same + "GPU[0] : PCI Bus: 0000:03:00.0\nGPU[1] : PCI Bus: 0000:03:00.0\n", 2, 1},
-		"partitions printed as functions": {same + "GPU[0] : PCI Bus: 0000:03:00.0\nGPU[1] : PCI Bus: 0000:03:00.1\n", 2, 1},
+		"without a bus":                   {same, 2},
+		"two buses":                       {same + "GPU[0] : PCI Bus: 0000:03:00.0\nGPU[1] : PCI Bus: 0000:07:00.0\n", 2},
+		"one bus":                         {same + "GPU[0] : PCI Bus: 0000:03:00.0\nGPU[1] : PCI Bus: 0000:03:00.0\n", 1},
+		"partitions printed as functions": {same + "GPU[0] : PCI Bus: 0000:03:00.0\nGPU[1] : PCI Bus: 0000:03:00.1\n", 1},
 	} {
-		if f := probe(t, hidden(), tools{"rocm-smi": c.text}, host()); len(f.Devices) != c.devices || len(f.Pools) != c.pools {
+		if f := probe(t, hidden(), tools{"rocm-smi": c.text}, host()); len(f.Devices) != c.cards || len(f.Pools) != c.cards {
 			t.Errorf("%s: %d devices, %d pools", name, len(f.Devices), len(f.Pools))
 		}
 	}

@@ -59,8 +59,6 @@ var amdAnswers = map[string]answer{
 		why: "the pool is both parts, 103079215104 + 17050894336; that ROCm sees only the second one there is a warning, which TestROCmOnAnOldKernelSeesOnlyGTT wants"},
 	"amd-rocmsmi-strixhalo-96g-carveout.txt": {devices: 1, total: []string{"103079215104"}, free: []string{"78168338432"}, unified: []string{"yes"}, why: remark},
 	"amd-rocmsmi-strixhalo-96g-lowpower.txt": {devices: 1, total: []string{"103079215104"}, free: []string{"102145671168"}, unified: []string{"yes"}, why: remark},
-	"amd-rocmsmi-mi300x-cpx-partitions.txt": {devices: 7, total: []string{"206141652992"}, free: []string{"205843881984"}, unified: []string{"no"},
-		why: "one pool, as the index says, and a device for each of the seven partitions recorded: a program can choose one. TestPartitionsOfACardShareOnePool counts the pools"},
 	"nvtop-laptop-3050ti-680m.json": {devices: 2, total: []string{"4294967296", "16929173504"}, free: []string{"3944742912", "15715389440"}, unified: []string{"no", "yes"},
 		why: "nvtop printed 3945594880 bytes free where nvidia-smi prints whole MiB, 3762"},
 	"amd-smi-r9700-plus-igpu.table.txt": {devices: 2, total: []string{"?"}, free: []string{"?"}, unified: []string{"no", "-"},
