@@ -10,13 +10,13 @@ import (
 	"github.com/loopkeeper/loopkeeper/hwprobe/source"
 )
 
-// Pool is the host's memory as far as the probe's own control group allows its use. Only cgroup version 2 is read.
+// Pool is the host's memory as far as the probe's own control group allows its use.
 func Pool(root fs.FS, h hwprobe.Host) (hwprobe.Pool, []hwprobe.Warning) {
 	p := hwprobe.Pool{ID: hwprobe.HostPool, Kind: hwprobe.PoolOfHost}
 	p.SetTotal(h.TotalBytes, hwprobe.SourceOS)
 	p.SetFree(h.AvailableBytes, hwprobe.SourceOS)
-	limit, free, ok := cgroupMemory(root)
-	if total, known := h.TotalBytes.Value(); !ok || !known || limit >= total {
+	limit, free, ok := groupMemory(root, h.TotalBytes.Or(0))
+	if !ok {
 		return p, nil
 	}
 	p.SetTotal(hwprobe.Known(limit), hwprobe.SourceCgroup)
@@ -28,36 +28,122 @@ func Pool(root fs.FS, h hwprobe.Host) (hwprobe.Pool, []hwprobe.Warning) {
 		Next:    "if the model server runs outside this container or service, run the probe where the server runs, or raise the limit"}}
 }
 
-// cgroupMemory returns the tightest memory.max on the way from the process's cgroup to the root, and the least that any
-// of these limits leaves free, counting page cache that the kernel can drop (inactive_file) as free. ok is false where
-// nothing sets a limit.
-func cgroupMemory(root fs.FS) (limit uint64, free hwprobe.Bytes, ok bool) {
-	const base = "sys/fs/cgroup"
-	for line := range strings.Lines(source.ReadText(root, "proc/self/cgroup")) {
-		group, unified := strings.CutPrefix(strings.TrimSpace(line), "0::/")
-		if !unified {
-			continue
+// files are the names in one version of control groups.
+type files struct {
+	limit, usage string
+	// droppable is the page cache in memory.stat that the kernel gives back first: counting it as used refuses what fits.
+	droppable string
+	// inherited is the tightest limit of all parents in memory.stat, those included that a container does not see.
+	inherited string
+}
+
+var (
+	version1 = files{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file", "hierarchical_memory_limit"}
+	version2 = files{"memory.max", "memory.current", "inactive_file", ""}
+)
+
+// groupMemory returns the tightest limit on the way from the process's control group to the root, and the least that any of
+// these limits leaves free. ok is false where nothing sets a limit below the machine's total; version 1 spells "none" as a very
+// large number. On a system with both versions memory is in one of them.
+func groupMemory(root fs.FS, total uint64) (limit uint64, free hwprobe.Bytes, ok bool) {
+	add := func(maximum uint64, left hwprobe.Bytes) {
+		if !ok {
+			limit, free, ok = maximum, left, true
 		}
-		for dir := path.Join(base, group); strings.HasPrefix(dir, base); dir = path.Dir(dir) {
-			maximum, known := source.ReadUint(root, path.Join(dir, "memory.max")).Value() // "max" does not parse: no limit here
-			if !known {
-				continue
+		limit, free = min(limit, maximum), hwprobe.Least(free, left)
+	}
+	for _, g := range memoryGroups(root) {
+		for dir := path.Join(g.mount, g.path); dir == g.mount || strings.HasPrefix(dir, g.mount+"/"); dir = path.Dir(dir) {
+			stat := source.ReadText(root, path.Join(dir, "memory.stat"))
+			maximum := source.ReadUint(root, path.Join(dir, g.limit)) // "max" is no number: no limit here
+			used := hwprobe.Sub(source.ReadUint(root, path.Join(dir, g.usage)), hwprobe.Known(source.ParseUint(source.FieldOf(stat, g.droppable)).Or(0)))
+			for _, m := range []hwprobe.Bytes{maximum, source.ParseUint(source.FieldOf(stat, g.inherited))} {
+				if n, known := m.Value(); known && n < total {
+					add(n, hwprobe.Sub(m, used))
+				}
 			}
-			left := cgroupFree(root, dir, maximum)
-			if !ok {
-				limit, free, ok = maximum, left, true
-			}
-			limit, free = min(limit, maximum), hwprobe.Least(free, left)
 		}
 	}
 	return limit, free, ok
 }
 
-func cgroupFree(root fs.FS, dir string, limit uint64) hwprobe.Bytes {
-	current, known := source.ReadUint(root, path.Join(dir, "memory.current")).Value()
-	if !known {
-		return hwprobe.Bytes{}
+// group is the process's place in one hierarchy of control groups.
+type group struct {
+	files
+	mount string // where the hierarchy is mounted
+	path  string // below the mount
+}
+
+// memoryGroups returns the process's place in each hierarchy that may limit its memory.
+func memoryGroups(root fs.FS) []group {
+	mounts := groupMounts(source.ReadText(root, "proc/self/mountinfo"))
+	var groups []group
+	for line := range strings.Lines(source.ReadText(root, "proc/self/cgroup")) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3) // 0::/user.slice or 9:memory:/docker/1a2b
+		if len(parts) != 3 {
+			continue
+		}
+		g, m := group{files: version2}, mounts.unified
+		switch {
+		case parts[0] == "0" && parts[1] == "":
+		case contains(parts[1], "memory"):
+			g.files, m = version1, mounts.memory
+		default:
+			continue
+		}
+		g.mount, g.path = m.at, m.below(parts[2])
+		groups = append(groups, g)
 	}
-	droppable := source.ParseUint(source.FieldOf(source.ReadText(root, path.Join(dir, "memory.stat")), "inactive_file")).Or(0)
-	return hwprobe.Known(limit - min(limit, current-min(current, droppable)))
+	return groups
+}
+
+// mount is where a hierarchy, or the part of it that a container is given, can be read.
+type mount struct {
+	at   string // without a leading slash
+	root string // path in the hierarchy of what is mounted
+}
+
+type mounts struct{ unified, memory mount }
+
+// groupMounts finds the hierarchies in /proc/self/mountinfo; where it does not tell, they are in their usual places.
+func groupMounts(mountinfo string) mounts {
+	found := mounts{unified: mount{"sys/fs/cgroup", "/"}, memory: mount{"sys/fs/cgroup/memory", "/"}}
+	for line := range strings.Lines(mountinfo) {
+		before, after, _ := strings.Cut(line, " - ") // 36 35 0:31 ROOT POINT OPTIONS ... - TYPE SOURCE OPTIONS
+		place, kind := strings.Fields(before), strings.Fields(after)
+		if len(place) < 5 || len(kind) < 3 {
+			continue
+		}
+		m := mount{at: strings.TrimPrefix(path.Clean(place[4]), "/"), root: path.Clean(place[3])}
+		switch {
+		case kind[0] == "cgroup2":
+			found.unified = m
+		case kind[0] == "cgroup" && contains(kind[2], "memory"):
+			found.memory = m
+		}
+	}
+	return found
+}
+
+// below is the path under the mount of a group that /proc/self/cgroup names. In a container without a namespace of its own the
+// name is the host's, and the mount begins at the container's own group; a group outside the mount is out of sight.
+func (m mount) below(name string) string {
+	name = path.Clean("/" + name)
+	if m.root == "/" {
+		return name
+	}
+	rest, inside := strings.CutPrefix(name, m.root)
+	if !inside || rest != "" && rest[0] != '/' {
+		return "/"
+	}
+	return rest
+}
+
+func contains(list, item string) bool {
+	for part := range strings.SplitSeq(list, ",") {
+		if part == item {
+			return true
+		}
+	}
+	return false
 }

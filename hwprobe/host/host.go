@@ -12,16 +12,35 @@ import (
 // CallHost is the name of the call that answers with a hwprobe.Host.
 const CallHost = "host"
 
-// Read asks for the machine's processor and main memory. What could not be read stays unknown and has a warning.
+// Read returns the machine's processor and main memory. Linux' own account of memory, /proc/meminfo, is taken where it can be
+// read; elsewhere the call's. What could not be read stays unknown and has a warning.
 func Read(ctx context.Context, m source.Machine) (hwprobe.Host, []hwprobe.Warning) {
 	h, err := source.Ask[hwprobe.Host](ctx, m.Calls, CallHost)
 	h.OS, h.Arch = cmp.Or(h.OS, m.OS), cmp.Or(h.Arch, m.Arch)
+	if total, available := meminfo(source.ReadText(m.Files, "proc/meminfo")); total != (hwprobe.Bytes{}) {
+		h.TotalBytes, h.AvailableBytes = total, available
+	}
+	// No running machine has zero of either: who says so could not read it.
+	h.TotalBytes, h.AvailableBytes = positive(h.TotalBytes), positive(h.AvailableBytes)
 	const next = "check that the process may read the system's memory statistics (/proc/meminfo on Linux)"
+	unreadable := func(message string) []hwprobe.Warning {
+		return []hwprobe.Warning{{Code: hwprobe.WarnHostUnreadable, Message: message, Next: next}}
+	}
 	switch {
-	case err != nil:
-		return h, []hwprobe.Warning{{Code: hwprobe.WarnHostUnreadable, Message: "cannot read the host: " + err.Error(), Next: next}}
+	case h.TotalBytes == hwprobe.Bytes{} && err != nil:
+		return h, unreadable("cannot read the host: " + err.Error())
 	case h.TotalBytes == hwprobe.Bytes{} || h.AvailableBytes == hwprobe.Bytes{}:
-		return h, []hwprobe.Warning{{Code: hwprobe.WarnHostUnreadable, Message: "the system does not tell its total or available memory", Next: next}}
+		return h, unreadable("the system does not tell its total or available memory")
+	case err != nil:
+		return h, []hwprobe.Warning{{Code: hwprobe.WarnHostUnreadable, Message: "cannot read the host's name and processor: " + err.Error(),
+			Next: "nothing depends on them but what people see; check the process's rights if it matters"}}
 	}
 	return h, nil
+}
+
+func positive(b hwprobe.Bytes) hwprobe.Bytes {
+	if b.Or(0) == 0 {
+		return hwprobe.Bytes{}
+	}
+	return b
 }

@@ -36,13 +36,7 @@ func (s *system) read(ctx context.Context) (hwprobe.Host, error) {
 	if err != nil {
 		return h, fmt.Errorf("read main memory: %w", err)
 	}
-	// gopsutil has no unknown: a file that it could not read leaves zeros, and no running machine has zero of either.
-	if memory.Total > 0 {
-		h.TotalBytes = hwprobe.Known(memory.Total)
-	}
-	if memory.Available > 0 {
-		h.AvailableBytes = hwprobe.Known(memory.Available)
-	}
+	h.TotalBytes, h.AvailableBytes = hwprobe.Known(memory.Total), hwprobe.Known(memory.Available)
 	return h, nil
 }
 

@@ -6,6 +6,7 @@ package mask
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,10 +15,11 @@ import (
 
 // Mask first learns secrets from all texts, and then masks them in any. The zero value is ready; not safe for concurrent use.
 type Mask struct {
+	learned   map[string]kind   // secrets in lower case that have no mask yet
 	masks     map[string]string // by secret in lower case
 	processes map[string]string
 	count     map[kind]int
-	pattern   *regexp.Regexp // of all secrets; nil when there are new ones
+	pattern   *regexp.Regexp // of all secrets; nil before the first
 }
 
 // kind is a sort of secret. Each has its own mask.
@@ -48,10 +50,10 @@ func (m *Mask) User(name string) { m.word(kindUser, name) }
 // Text returns the text with everything masked that was learned.
 func (m *Mask) Text(text string) string {
 	text = m.maskProcesses(text)
-	if len(m.masks) == 0 {
+	m.number()
+	if m.pattern == nil {
 		return text
 	}
-	m.compile()
 	var b strings.Builder
 	end := 0
 	for _, at := range m.pattern.FindAllStringIndex(text, -1) {
@@ -66,25 +68,31 @@ func (m *Mask) Text(text string) string {
 	return b.String()
 }
 
-// compile makes one pattern of all secrets, the longest first, so that one pass masks them and no mask is masked again.
-func (m *Mask) compile() {
-	if m.pattern != nil {
+// number gives what was learned its masks, in the order of the secrets: what is sorted by a secret, as devices are by UUID,
+// stays in its order.
+func (m *Mask) number() {
+	if len(m.learned) == 0 {
 		return
 	}
-	var secrets []string
-	for s := range m.masks {
-		secrets = append(secrets, s)
+	if m.masks == nil {
+		m.masks = map[string]string{}
 	}
+	for _, secret := range slices.Sorted(maps.Keys(m.learned)) {
+		m.masks[secret] = m.next(m.learned[secret], secret)
+	}
+	clear(m.learned)
+	m.pattern = anyOf(slices.Collect(maps.Keys(m.masks)))
+}
+
+// anyOf matches all secrets, the longest first, so that one pass masks them and no mask is masked again.
+func anyOf(secrets []string) *regexp.Regexp {
 	slices.SortFunc(secrets, func(a, b string) int {
-		if len(a) != len(b) {
-			return len(b) - len(a)
-		}
-		return strings.Compare(a, b)
+		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
 	})
 	for i, s := range secrets {
 		secrets[i] = regexp.QuoteMeta(s)
 	}
-	m.pattern = regexp.MustCompile(`(?i:` + strings.Join(secrets, "|") + `)`)
+	return regexp.MustCompile(`(?i:` + strings.Join(secrets, "|") + `)`)
 }
 
 // wordAt says whether text[from:to] is not the middle of a longer word.
@@ -98,16 +106,18 @@ func isWord(r rune) bool {
 	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 }
 
-// add learns a secret, and gives it its mask.
+// add learns a secret.
 func (m *Mask) add(k kind, secret string) {
 	key := strings.ToLower(secret)
 	if _, known := m.masks[key]; known {
 		return
 	}
-	if m.masks == nil {
-		m.masks = map[string]string{}
+	if m.learned == nil {
+		m.learned = map[string]kind{}
 	}
-	m.masks[key], m.pattern = m.next(k, secret), nil
+	if _, known := m.learned[key]; !known {
+		m.learned[key] = k
+	}
 }
 
 // next is a new mask of this kind, in the shape of the secret.

@@ -11,48 +11,6 @@ import (
 	"github.com/loopkeeper/loopkeeper/hwprobe/source"
 )
 
-func TestControlGroupLimits(t *testing.T) {
-	const total, available = 64 << 30, 48 << 30
-	for _, c := range []struct {
-		name        string
-		files       map[string]string
-		total, free hwprobe.Bytes
-		source      hwprobe.Source
-	}{
-		{"none", nil, hwprobe.Known[uint64](total), hwprobe.Known[uint64](available), hwprobe.SourceOS},
-		{"max is no limit", map[string]string{"memory.max": "max\n", "memory.current": "1024\n"},
-			hwprobe.Known[uint64](total), hwprobe.Known[uint64](available), hwprobe.SourceOS},
-		{"larger than the machine", map[string]string{"memory.max": "99999999999999\n"},
-			hwprobe.Known[uint64](total), hwprobe.Known[uint64](available), hwprobe.SourceOS},
-		// Page cache that the kernel can drop is free: counting it as used refuses models that fit (ollama#15474).
-		{"limit", map[string]string{"memory.max": "8589934592\n", "memory.current": "6442450944\n",
-			"memory.stat": "anon 1073741824\ninactive_file 5368709120\n"}, hwprobe.Known[uint64](8 << 30), hwprobe.Known[uint64](7 << 30), hwprobe.SourceCgroup},
-		{"a parent's tighter limit", map[string]string{"app/worker/memory.max": "8589934592\n", "app/worker/memory.current": "0\n",
-			"app/memory.max": "4294967296\n", "app/memory.current": "1073741824\n"}, hwprobe.Known[uint64](4 << 30), hwprobe.Known[uint64](3 << 30), hwprobe.SourceCgroup},
-		{"a parent's fuller limit", map[string]string{"app/worker/memory.max": "4294967296\n", "app/worker/memory.current": "0\n",
-			"app/memory.max": "8589934592\n", "app/memory.current": "7516192768\n"}, hwprobe.Known[uint64](4 << 30), hwprobe.Known[uint64](1 << 30), hwprobe.SourceCgroup},
-		{"use unknown", map[string]string{"memory.max": "8589934592\n"}, hwprobe.Known[uint64](8 << 30), hwprobe.Bytes{}, hwprobe.SourceCgroup},
-	} {
-		root := fstest.MapFS{"proc/self/cgroup": {Data: []byte("12:cpu:/x\n0::/app/worker\n")}}
-		for name, text := range c.files {
-			root["sys/fs/cgroup/"+name] = &fstest.MapFile{Data: []byte(text)}
-		}
-		host := fixedHost{TotalBytes: hwprobe.Known[uint64](total), AvailableBytes: hwprobe.Known[uint64](available)}
-		r := Probe(t.Context(), machine(root, absent{}, host))
-		checkConsistent(t, r)
-		p := r.Pools[0]
-		if p.TotalBytes != c.total || p.FreeBytes != c.free || p.TotalSource != c.source {
-			t.Errorf("%s: pool %+v, want total %v, free %v from %s", c.name, p, c.total, c.free, c.source)
-		}
-		if limited := len(r.Warnings) == 1 && r.Warnings[0].Code == hwprobe.WarnMemoryLimited; limited != (c.source == hwprobe.SourceCgroup) {
-			t.Errorf("%s: warnings %+v", c.name, r.Warnings)
-		}
-		if r.Host.TotalBytes != hwprobe.Known[uint64](total) {
-			t.Errorf("%s: the machine itself has %v", c.name, r.Host.TotalBytes)
-		}
-	}
-}
-
 func TestSystemHostWithoutMeminfoIsUnknown(t *testing.T) {
 	r := Probe(meminfo(t, "nothing a kernel writes"), realHost(fstest.MapFS{}, absent{}))
 	checkConsistent(t, r)

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -12,6 +13,7 @@ var hostRecordings = []recording{
 	{"gb10.meminfo.txt", probeMeminfo},
 	{"host-meminfo-*", probeMeminfo},
 	{"host-no-gpu-*", probeMeminfo},
+	{"host-free-*", probeFree},
 }
 
 var hostNoInput = map[string]string{}
@@ -23,11 +25,28 @@ var hostAnswers = map[string]answer{
 		"90 GB stands in the index's words only; the recording is the machine's meminfo"},
 }
 
-// probeMeminfo lets the real reader of the host read a recorded /proc/meminfo.
+// probeMeminfo probes a machine with a recorded /proc/meminfo; what stands before it in the recording is no part of it.
 func probeMeminfo(t *testing.T, file string) []hwprobe.Report {
 	text := readFixture(t, file)
-	if !strings.Contains(text, "MemTotal") {
+	i := strings.Index(text, "MemTotal")
+	if i < 0 {
 		t.Fatal("no meminfo")
 	}
-	return []hwprobe.Report{Probe(meminfo(t, text), realHost(fstest.MapFS{}, absent{}))}
+	return []hwprobe.Report{probeProc(t, text[i:])}
+}
+
+// probeProc probes a machine of which nothing but /proc/meminfo is known.
+func probeProc(t *testing.T, meminfo string) hwprobe.Report {
+	return Probe(t.Context(), machine(fstest.MapFS{"proc/meminfo": {Data: []byte(meminfo)}}, absent{}, fixedHost{Arch: "amd64"}))
+}
+
+// probeFree writes free(1)'s table as the file that free reads: its columns are total, used, free, shared, buff/cache and
+// available, in KiB.
+func probeFree(t *testing.T, file string) []hwprobe.Report {
+	_, row, _ := strings.Cut(readFixture(t, file), "Mem:")
+	columns := strings.Fields(row)
+	if len(columns) < 6 {
+		t.Fatal("no row of memory")
+	}
+	return []hwprobe.Report{probeProc(t, fmt.Sprintf("MemTotal: %s kB\nMemFree: %s kB\nMemAvailable: %s kB\n", columns[0], columns[2], columns[5]))}
 }

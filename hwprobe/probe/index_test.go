@@ -272,6 +272,7 @@ func checkConsistent(t *testing.T, r hwprobe.Report) {
 		}
 	}
 	text, err := json.Marshal(r)
+	checkSchema(t, text)
 	var back hwprobe.Report
 	if err == nil {
 		err = json.Unmarshal(text, &back)

@@ -114,7 +114,7 @@ func TestLastGoodTotalIsKeptWithItsState(t *testing.T) {
 func TestDeviceOnTheHostPoolStaysThereWhenItFails(t *testing.T) {
 	p, vendor := scripted(Options{})
 	var f hwprobe.Findings
-	f.Add(hwprobe.Device{ID: "gpu:a", Name: "GB10", Integrated: hwprobe.Known(true), State: hwprobe.StateOK, Pool: hwprobe.HostPool}, hwprobe.Pool{})
+	f.Add(hwprobe.Device{ID: "gpu:a", Vendor: hwprobe.NVIDIA, Name: "GB10", Integrated: hwprobe.Known(true), State: hwprobe.StateOK, Pool: hwprobe.HostPool}, hwprobe.Pool{})
 	vendor.finds(f)
 	p.Probe(t.Context())
 	for _, then := range []hwprobe.Findings{blind("gpu:a"), blind(), {}} {
