@@ -60,6 +60,9 @@ func onBus(root fs.FS, dir string) (c card, ok bool) {
 	if class>>16 != display || !strings.HasPrefix(c.model, "10de:") || c.pci == "" {
 		return card{}, false
 	}
+	if _, err := fs.Stat(root, path.Join(dir, "physfn")); err == nil {
+		return card{}, false // a slice of a card that its host gives to a virtual machine
+	}
 	c.id = "gpu:" + c.pci
 	// A card whose power is cut by the platform may say so in only one of the two. One without a driver does not sleep: it
 	// was never started.

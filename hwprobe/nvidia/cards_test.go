@@ -1,6 +1,10 @@
 package nvidia
 
 import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -65,6 +69,7 @@ func TestOnlyGraphicsDevicesOfNVIDIAAreCards(t *testing.T) {
 		device("0000:02:00.0", "30200", "10DE:2330"), device("0000:03:00.0", "68000", "10DE:22A3"), // NVSwitch
 		device("0004:00:00.0", "60400", "10DE:229C"), device("0000:c5:00.0", "30000", "1002:1586"),
 		files("sys/bus/pci/devices/0000:06:00.0/uevent", "PCI_CLASS=x\n"),
+		device("0000:02:00.4", "30200", "10DE:2330"), files("sys/bus/pci/devices/0000:02:00.4/physfn/uevent", ""), // vGPU's virtual function
 	))
 	var addresses []string
 	for _, c := range found {
@@ -73,5 +78,23 @@ func TestOnlyGraphicsDevicesOfNVIDIAAreCards(t *testing.T) {
 	slices.Sort(addresses)
 	if !slices.Equal(addresses, []string{"0000:01:00.0", "0000:02:00.0"}) {
 		t.Errorf("%v", addresses)
+	}
+}
+
+// The bus of a large server is read at each poll.
+func BenchmarkCardsOfAServer(b *testing.B) {
+	root := b.TempDir()
+	for i := range 200 {
+		address := fmt.Sprintf("0000:%02x:00.0", i)
+		dir := filepath.Join(root, "sys/bus/pci/devices", address)
+		uevent := fmt.Sprintf("DRIVER=x\nPCI_CLASS=%s\nPCI_ID=10DE:2330\nPCI_SLOT_NAME=%s\n", map[bool]string{true: "30200", false: "60400"}[i < 8], address)
+		if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, "uevent"), []byte(uevent), 0o600)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		if n := len(cards(os.DirFS(root))); n != 8 {
+			b.Fatal(n)
+		}
 	}
 }

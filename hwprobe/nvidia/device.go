@@ -49,9 +49,9 @@ func (f *finder) device(index int, r row) (hwprobe.Device, hwprobe.Pool) {
 		d.State = hwprobe.StateDegraded
 	case d.Integrated.Or(false):
 		d.Pool = hwprobe.HostPool
-	case partitioned(r):
+	case partitioned(r) && !f.cut:
 		d.State = hwprobe.StateUnsupported
-	case total == (hwprobe.Bytes{}):
+	case partitioned(r), total == (hwprobe.Bytes{}):
 		d.State = hwprobe.StateDegraded
 	}
 	return d, p
@@ -75,6 +75,8 @@ func (f *finder) warnOf(d hwprobe.Device, p hwprobe.Pool, r row) {
 	case d.State == hwprobe.StateUnsupported:
 		warn(hwprobe.WarnPartitioned, "MIG is enabled, and nvidia-smi tells of no instance",
 			"create instances (nvidia-smi mig -cgi … -C), or switch MIG off (nvidia-smi -mig 0) to use the card as one")
+	case partitioned(r):
+		warn(hwprobe.WarnPartitioned, "MIG is enabled, and its instances were not read", "see the warning about nvidia-smi -q -x")
 	case d.Pool == hwprobe.HostPool || p.TotalBytes != (hwprobe.Bytes{}): // all is well
 	case r.says("insufficientpermissions"):
 		warn(forbidden.code, "nvidia-smi may not read its memory", forbidden.next)

@@ -1,11 +1,13 @@
 package nvidia
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/source"
 )
 
 const a100XML = "nvidia-xml-a100-40g-mig-510.xml"
@@ -105,4 +107,23 @@ func TestMIGIsSeenByDriversThatDoNotKnowTheAddressingMode(t *testing.T) { // 450
 		"GPU-00000001-aaaa-4bbb-8ccc-000000000001, NVIDIA A100-SXM4-40GB, 00000000:00:04.0, 510.47.03, 40960 MiB, 40315 MiB, [N/A], 36, 66.92 W, Enabled\n"
 	f := find(t, pc(smi{csv: csv, unknown: "addressing_mode,compute_cap", xml: fixture(t, a100XML)}, nil))
 	checkPools(t, f, "gpu:0000:00:04.0/mig1.0 19968 19948", "gpu:0000:00:04.0/mig2.0 19968 19948")
+}
+
+// Instances that were there a moment ago are not gone: the failure is of the tool, and the card is no device to place on.
+func TestASplitCardWhoseInstancesAreNotReadInTimeIsDegraded(t *testing.T) {
+	f := find(t, pc(cutXML{smi{csv: a100("40960 MiB", "40315 MiB")}}, nil))
+	if len(f.Devices) != 1 || f.Devices[0].State != hwprobe.StateDegraded || !f.Failed() ||
+		!slices.Equal(warned(f), []hwprobe.WarningCode{hwprobe.WarnToolTimeout, hwprobe.WarnPartitioned}) {
+		t.Errorf("%+v", f)
+	}
+}
+
+// cutXML is an nvidia-smi that answers CSV queries and hangs at others.
+type cutXML struct{ smi }
+
+func (c cutXML) Run(ctx context.Context, name string, args ...string) (source.Output, error) {
+	if slices.Contains(args, "-x") {
+		return source.Output{Stdout: []byte("<nvidia_smi_log><gpu id=\"00000000:00:04.0\"><mig_dev")}, context.DeadlineExceeded
+	}
+	return c.smi.Run(ctx, name, args...)
 }

@@ -13,6 +13,7 @@ type finder struct {
 	machine source.Machine
 	tool    *tool
 	found   hwprobe.Findings
+	cut     bool // the XML that was needed did not come to its end
 }
 
 // Probe asks nvidia-smi, and looks at what the kernel shows: for cards that nvidia-smi does not answer for, so that a broken
@@ -50,7 +51,12 @@ func (f *finder) ask(ctx context.Context, awake []card, some bool) reply {
 			r.rows = append(r.rows, g.row)
 		}
 	case len(need) > 0:
-		told, _ = f.tool.details(ctx, addressesOfRows(need, only)) // what it does not tell stays unknown
+		var err error
+		if told, err = f.tool.details(ctx, addressesOfRows(need, only)); err != nil { // what it does not tell stays unknown
+			f.cut = true
+			cause := classifyError(err)
+			f.found.Warn(cause.code, "", "nvidia-smi -q -x: "+err.Error(), cause.next)
+		}
 	}
 	f.addRows(ctx, r.rows, told)
 	return r
