@@ -2,18 +2,18 @@ package hwprobe
 
 import "slices"
 
-// Findings is what one vendor's part of a probe found. A device whose pool is not HostPool brings its own pool, with the
-// device's id.
+// Findings is what one vendor's part of a probe found. A device whose pool is not HostPool brings its own pool, which has the
+// device's id, or shares one with the other partitions of its card.
 type Findings struct {
 	Devices  []Device
 	Pools    []Pool
 	Warnings []Warning
 }
 
-// Add adds a device, and its pool where it has one of its own.
+// Add adds a device, and its pool unless that is the host's or is there already.
 func (f *Findings) Add(d Device, p Pool) {
 	f.Devices = append(f.Devices, d)
-	if d.Pool != HostPool {
+	if d.Pool != HostPool && !slices.ContainsFunc(f.Pools, func(have Pool) bool { return have.ID == p.ID }) {
 		f.Pools = append(f.Pools, p)
 	}
 }

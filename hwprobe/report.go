@@ -103,7 +103,7 @@ const (
 
 // Pool is memory that can be claimed once, whoever draws on it.
 type Pool struct {
-	ID          string   `json:"id"` // HostPool, or the id of the device that owns it
+	ID          string   `json:"id"` // HostPool, the id of the device that owns it, or of the card whose partitions share it
 	Kind        PoolKind `json:"kind"`
 	TotalBytes  Bytes    `json:"total_bytes"`
 	TotalSource Source   `json:"total_source,omitempty"` // empty when the total is unknown

@@ -44,7 +44,7 @@ func (j *joined) add(d hwprobe.Device, p hwprobe.Pool) {
 	i := slices.IndexFunc(j.devices, func(have hwprobe.Device) bool { return oneDevice(have, d) })
 	if i < 0 {
 		j.devices = append(j.devices, d)
-		if d.Pool != hwprobe.HostPool {
+		if d.Pool != hwprobe.HostPool && !slices.ContainsFunc(j.pools, func(have hwprobe.Pool) bool { return have.ID == p.ID }) {
 			j.pools = append(j.pools, p)
 		}
 		return
