@@ -41,6 +41,25 @@ func TestGenericNameDoesNotMakeACardIntegrated(t *testing.T) {
 	}
 }
 
+// A card's bank in KFD is its VRAM, which may happen to be as large as its GTT limit; an APU's is its GTT limit.
+func TestChipThatNoListHasIsToldByKFD(t *testing.T) {
+	for _, c := range []struct {
+		name, vram, gtt, bank string
+		want                  hwprobe.Flag
+	}{
+		{"an APU", "4294967296", "31433977856", "31433977856", hwprobe.Known(true)},
+		{"a card", "34208743424", "31433977856", "34208743424", hwprobe.Flag{}},
+		{"a card with as much VRAM as GTT", "17163091968", "17163091968", "17163091968", hwprobe.Flag{}},
+		{"a bank that is not told", "4294967296", "31433977856", "", hwprobe.Flag{}},
+	} {
+		root := card(fstest.MapFS{}, "card0", "1002:ffff", "0000:0c:00.0", c.vram, "0", c.gtt, "0")
+		write(root, kfd+"1/properties", "location_id 3072\ndomain 0\n", kfd+"1/mem_banks/0/properties", "heap_type 1\nsize_in_bytes "+c.bank+"\n")
+		if got := probe(t, root, nil, host()).Devices[0].Integrated; got != c.want {
+			t.Errorf("%s: integrated %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
 // ROCm#4750: eight partitions of a MI300X, each with the whole card's memory, made 1.6 TB of one card. Kernels put the
 // partition's number into bits 28 to 31 of the location, some earlier ones into the function.
 func TestPartitionsOfACardAreOnePool(t *testing.T) {

@@ -59,6 +59,15 @@ func TestToolThatFailsIsSaid(t *testing.T) {
 	}
 }
 
+// rocm-smi does not know the cards of other drivers, so asking it again and again would cost for nothing.
+func TestToolIsNotAskedForACardOfAnotherDriver(t *testing.T) {
+	const uevent = "sys/class/drm/card0/device/uevent"
+	root := write(card(fstest.MapFS{}, "card0", "1002:6818", "0000:01:00.0"), uevent, "DRIVER=radeon\nPCI_ID=1002:6818\nPCI_SLOT_NAME=0000:01:00.0\n")
+	if f := probe(t, root, tools{"rocm-smi": errBroken}, host()); !slices.Equal(codes(f), []hwprobe.WarningCode{hwprobe.WarnMemoryUnknown}) {
+		t.Errorf("warnings %+v", f.Warnings)
+	}
+}
+
 // LocalAI#12058: rocm-smi's VRAM is 512 MiB, and the memory is in the GTT that it tells beside it.
 func TestToolsGTTCountsForAnAPU(t *testing.T) {
 	smi := `{"card0": {"Card Model": "0x1586", "VRAM Total Memory (B)": "536870912", "VRAM Total Used Memory (B)": "36870912", "GTT Total Memory (B)": "133680857088", "GTT Total Used Memory (B)": "680857088"}}`

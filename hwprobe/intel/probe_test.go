@@ -1,6 +1,7 @@
 package intel
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"testing/fstest"
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/source"
 )
 
 const status = "proc/self/status"
@@ -37,6 +39,7 @@ func TestWhatAnUnprivilegedProcessIsToldIsNotFreeMemory(t *testing.T) {
 		{"xe without rights", "xe", noRights, xeReply(region{1, 12884901888, 0}), hwprobe.WarnNoPermission},
 		{"i915 without rights", "i915", noRights, i915Reply(region{1, 16225243136, 16225243136}), hwprobe.WarnNoPermission},
 		{"rights that are not told", "xe", "", xeReply(region{1, 12884901888, 0}), hwprobe.WarnNoPermission},
+		{"the right, and a driver that counts nothing", "xe", perfmon, xeReply(region{1, 12884901888, 0}), hwprobe.WarnMemoryUnknown},
 		{"root in a container of its own", "xe", allRight, xeReply(region{1, 12884901888, 0}), hwprobe.WarnMemoryUnknown},
 	} {
 		root := write(card("8086:56a0", "0000:03:00.0", c.driver), status, c.status)
@@ -52,7 +55,12 @@ func TestWhatAnUnprivilegedProcessIsToldIsNotFreeMemory(t *testing.T) {
 
 // llmfit#964 and llmfit#676: a processor's graphics had all of the host's memory as VRAM, or 0.0 GB.
 func TestProcessorsGraphicsDrawOnTheHost(t *testing.T) {
-	f := probe(t, recorded(t, "intel-sysfs-tigerlake-igpu-xe.txtar"), answers{CallXeRegions: fs.ErrInvalid})
+	root := write(recorded(t, "intel-sysfs-tigerlake-igpu-xe.txtar"), "sys/class/drm/card0/device/drm/renderD128/dev", "226:128\n")
+	calls := source.Calls{CallXeRegions: func(context.Context, ...string) (any, error) {
+		t.Error("its driver was asked for memory that it does not have")
+		return nil, fs.ErrInvalid
+	}}
+	f := Probe(t.Context(), source.Machine{OS: "linux", Files: root, Calls: calls}, hwprobe.Host{})
 	want := hwprobe.Device{ID: "gpu:0000:00:02.0", Vendor: hwprobe.Intel, Name: "Intel Graphics (8086:9a49)", PCI: "0000:00:02.0", Integrated: hwprobe.Known(true), Driver: "xe",
 		State: hwprobe.StateOK, Pool: hwprobe.HostPool}
 	if len(f.Devices) != 1 || f.Devices[0] != want || len(f.Pools) != 0 || len(f.Warnings) != 0 {
