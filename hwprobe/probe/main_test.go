@@ -3,7 +3,6 @@ package probe
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -30,24 +29,18 @@ func misbehave(how string) int {
 		for line := strings.Repeat("x", 1<<16); ; {
 			fmt.Println(line)
 		}
-	case "orphan": // a child keeps our output open after we have ended
-		child := exec.Command(os.Args[0])
-		child.Env = append(os.Environ(), behaviour+"=linger")
-		child.Stdout = os.Stdout
-		if err := child.Start(); err != nil {
-			return 1
-		}
-		fmt.Println("done")
-	case "linger":
-		time.Sleep(20 * time.Second)
 	case "exit9":
 		fmt.Println("to stdout")
 		fmt.Fprintln(os.Stderr, "to stderr")
 		return 9
+	case "idle": // the one that behaves
+		text, err := os.ReadFile("../testdata/nvidia-smi-rtx4080s-linux-595.query-idle.csv")
+		if err != nil {
+			return 1
+		}
+		fmt.Print(string(text))
 	case "half":
 		fmt.Print("uuid, name, pci.bus_id, driver_version, memory.total [MiB], memory.fr")
-	case "locale":
-		fmt.Print(os.Getenv("LC_ALL"))
 	case "crash":
 		self, err := os.FindProcess(os.Getpid())
 		if err != nil || self.Kill() != nil {
