@@ -41,6 +41,8 @@ type group struct {
 	rate       float64       // its tasks that end per nanosecond, on what is loaded or planned
 	soon       int           // tasks that free slots take at once
 	planned    int           // slots of loads that this plan decided for it
+	best       int           // index of the host that is best for a load, or -1
+	loss       time.Duration // what all its tasks lose without that
 	faster     string        // the host that a task waits for although a slot is free elsewhere
 	why        *Explanation  // for all that wait
 }

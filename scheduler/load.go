@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 )
@@ -78,10 +79,17 @@ func (h *host) reserve(g *group, w way) {
 	}
 }
 
-// vacated is when the models that have to go are expected to be idle.
+// vacated is when the models that have to go are expected to be idle, and to have had their time.
 func (p *Planner) vacated(h *host, w way) time.Duration {
 	var at time.Duration
 	for _, j := range w.evict {
+		r := &h.residents[j]
+		at = max(at, p.last(r.ends))
+		if r.queued {
+			at = max(at, residency(r.pace.load)-r.since)
+		}
+	}
+	for j := len(h.Loaded); j < len(h.residents); j++ {
 		at = max(at, p.last(h.residents[j].ends))
 	}
 	return at
@@ -98,6 +106,9 @@ func (p *Planner) load(priority Priority) {
 	}
 	slices.SortStableFunc(p.cold, func(a, b *group) int { return cmp.Compare(p.urgency(a), p.urgency(b)) })
 	for _, g := range p.cold {
+		p.survey(g)
+	}
+	for _, g := range p.cold {
 		p.spread(g)
 	}
 	for _, g := range p.groups {
@@ -113,13 +124,49 @@ func (p *Planner) urgency(g *group) time.Duration {
 	return g.swift.load/n + g.swift.serve(g.work, g.key.embed) - p.age(g.oldest)/patience
 }
 
+// needed is how many tasks of the group need more than the slots that are free.
+func (p *Planner) needed(g *group) int {
+	n := p.open(g) - g.soon
+	if p.overdue(g) {
+		n = max(n, min(g.waiting()-g.soon, 1))
+	}
+	return n
+}
+
+// survey finds the best node for a group whose model is nowhere, and what it loses when that is taken.
+func (p *Planner) survey(g *group) {
+	n := max(p.needed(g), 1)
+	g.best, g.loss = -1, 0
+	var first, second time.Duration
+	for k := range g.sites {
+		s := &g.sites[k]
+		if s.option = p.option(g, s); !s.option.ok {
+			continue
+		}
+		total := s.total(n)
+		switch {
+		case g.best < 0 || total < first:
+			g.best, first, second = s.host, total, first
+		case second == 0 || total < second:
+			second = total
+		}
+	}
+	g.loss = second - first
+	if second == 0 {
+		g.loss = math.MaxInt64
+	}
+}
+
+// total is the sum of the ends of n tasks on a site after a load, and what the load costs others.
+func (s *site) total(n int) time.Duration {
+	rounds := time.Duration(n+s.fit.slots-1) / time.Duration(s.fit.slots)
+	return time.Duration(n)*(s.option.ready+(rounds+1)*s.serve/2) + s.option.cost
+}
+
 // spread decides on which further nodes the group's model is loaded. Another one is worth it as long as a call would end there before
 // the last of the group does elsewhere.
 func (p *Planner) spread(g *group) {
-	n := p.open(g) - g.soon
-	if p.overdue(g) {
-		n = max(n, g.waiting()-g.soon, 1)
-	}
+	n := p.needed(g)
 	if n <= 0 {
 		return
 	}
@@ -127,7 +174,7 @@ func (p *Planner) spread(g *group) {
 		g.sites[k].option = p.option(g, &g.sites[k])
 	}
 	for range n {
-		k := p.bestOption(g)
+		k := p.bestOption(g, n)
 		if k < 0 {
 			return
 		}
@@ -141,25 +188,23 @@ func (p *Planner) option(g *group, s *site) option {
 	if j := h.find(f); j >= 0 && !(j < len(h.Loaded) && h.Loaded[j].Leaving) {
 		return option{}
 	}
-	if !f.room.ok || h.State != NodeUp || h.reserved != nil && h.reserved != g || h.clearing != nil {
+	if !f.room.ok || h.State != NodeUp || h.reserved != nil && h.reserved != g {
 		return option{}
 	}
 	_, server := p.first(h.servers)
-	o := option{way: h.clear(f, func(j int) bool { return h.spareFor(j) || h.drained(j, g) })}
+	o := option{}
+	if h.clearing == nil {
+		o.way = h.clear(f, func(j int) bool { return h.spareFor(j) || h.drained(j, g) })
+	}
 	o.ok = o.way.ok
 	o.now = o.ok && h.loading == nil && server == 0
 	o.ready = max(h.token, server)
 	if !o.ok {
-		o.way = h.clear(f, h.movable)
-		if o.ok = o.way.ok; !o.ok {
-			return o
+		if o.way = p.wayLater(h, f); !o.way.ok {
+			return option{}
 		}
+		o.ok = true
 		o.ready = max(o.ready, p.vacated(h, o.way))
-		for _, j := range o.way.evict {
-			if r := &h.residents[j]; r.queued {
-				o.ready = max(o.ready, residency(r.pace.load)-r.since)
-			}
-		}
 	}
 	if o.way.effort() > 0 {
 		o.ready += unloadTime
@@ -169,6 +214,15 @@ func (p *Planner) option(g *group, s *site) option {
 		o.cost += h.regret(j)
 	}
 	return o
+}
+
+// wayLater is how room could be made once what runs and waits on the node has ended, what is coming included.
+func (p *Planner) wayLater(h *host, f *fit) way {
+	claim := h.memory.loading
+	h.memory.loading = 0
+	w := h.clear(f, func(j int) bool { return !h.residents[j].kept })
+	h.memory.loading = claim
+	return w
 }
 
 // regret is the expected cost of reloading a model that is displaced: all of the load when somebody waits for it, else less the
@@ -191,10 +245,10 @@ func (h *host) demand(j int) float64 {
 
 // bestOption is the site where the group's model should be loaded next, or -1 when nowhere. Beyond its bound a group takes
 // what is idle.
-func (p *Planner) bestOption(g *group) int {
+func (p *Planner) bestOption(g *group, n int) int {
 	overdue := p.overdue(g) && g.planned < g.waiting()-g.soon
 	forced := overdue && slices.ContainsFunc(g.sites, func(s site) bool { return p.idleNow(g, &s) })
-	best := -1
+	best, least := -1, time.Duration(0)
 	for k := range g.sites {
 		s := &g.sites[k]
 		if !s.option.ok || forced && !p.idleNow(g, s) {
@@ -203,17 +257,50 @@ func (p *Planner) bestOption(g *group) int {
 		if p.hosts[s.host].reserved == g && s.option.now {
 			return k
 		}
-		if best < 0 || p.better(g, s, &g.sites[best]) {
-			best = k
+		value := p.value(g, s, n)
+		if best < 0 || value < least || value == least && p.better(g, s, &g.sites[best]) {
+			best, least = k, value
 		}
 	}
-	if best < 0 || forced {
+	if best < 0 || forced || g.rate == 0 || least < 0 {
 		return best
 	}
-	if s := &g.sites[best]; g.rate > 0 && s.score() >= g.level {
-		return -1
+	return -1
+}
+
+// value is what a load on a site costs: for the first copy the sum of the ends of all tasks; for a further one, less what its tasks
+// gain. Lower is better, and a further copy is worth it below zero.
+func (p *Planner) value(g *group, s *site, n int) time.Duration {
+	if g.rate == 0 {
+		return s.total(n) + p.damage(g, s, n)
 	}
-	return best
+	gain := g.level - s.option.ready - s.serve
+	moved := 1
+	if gain > 0 {
+		rate := p.throughput(p.hosts[s.host], s.fit.slots, s.serve)
+		level := time.Duration((g.rate*float64(g.level) + rate*float64(s.option.ready)) / (g.rate + rate))
+		moved = min(max(int(float64(level-s.option.ready)*rate), 1), n)
+	}
+	return s.option.cost + p.damage(g, s, moved) - gain*time.Duration(moved+1)/2
+}
+
+// damage is what groups lose that this load keeps from their best node while it serves n tasks.
+func (p *Planner) damage(g *group, s *site, n int) time.Duration {
+	h := p.hosts[s.host]
+	rounds := time.Duration(n+s.fit.slots-1) / time.Duration(s.fit.slots)
+	span := s.option.ready + rounds*s.serve
+	var sum time.Duration
+	for _, x := range p.cold {
+		if x == g || x.best != s.host || x.rate > 0 {
+			continue
+		}
+		if f := x.fits[s.host]; h.MaxCalls != 1 && f.room.need+s.fit.room.need <= f.room.available {
+			continue
+		}
+		m := max(p.needed(x), 1)
+		sum += min(time.Duration(m)*span, x.loss)
+	}
+	return sum
 }
 
 // idleNow reports whether a load could begin at once, for a further copy on a node that does nothing.
@@ -221,15 +308,10 @@ func (p *Planner) idleNow(g *group, s *site) bool {
 	return s.option.now && (g.rate == 0 || p.hosts[s.host].calls == 0)
 }
 
-// score is when a call of the group would end on a site after a load there, and what the load costs others.
-func (s *site) score() time.Duration { return s.option.ready + s.option.cost + s.serve }
-
-// better orders sites for a load: the earliest expected end, then the least to unload, then fewest attempts running, then
-// the preferred node, then by id.
+// better orders sites that are equally good: the least to unload, then fewest attempts running, then the preferred node, then by id.
 func (p *Planner) better(g *group, a, b *site) bool {
 	ha, hb := p.hosts[a.host], p.hosts[b.host]
 	order := cmp.Or(
-		cmp.Compare(a.score(), b.score()),
 		cmp.Compare(a.option.way.effort(), b.option.way.effort()),
 		cmp.Compare(ha.calls, hb.calls),
 		cmp.Compare(a.option.way.bytes, b.option.way.bytes),
@@ -245,13 +327,17 @@ func (p *Planner) plan(g *group, s *site, n int) {
 	case o.now:
 		p.carryOut(g, s)
 		g.planned += s.fit.slots
-	case !slices.ContainsFunc(o.way.evict, func(j int) bool {
-		return h.residents[j].wanted || h.residents[j].since < residency(h.residents[j].pace.load)
-	}) && h.loading == nil:
+	case h.loading == nil && h.clearing == nil && !slices.ContainsFunc(o.way.evict, h.defended):
 		h.reserve(g, o.way)
 	}
 	p.expect(g, s, n)
 	o.ok = false
+}
+
+// defended reports whether loaded model j is one that a task of the priority at hand counts on, or that has not had its time.
+func (h *host) defended(j int) bool {
+	r := &h.residents[j]
+	return r.wanted || r.queued && r.since < residency(r.pace.load)
 }
 
 // expect books what is coming.
@@ -259,8 +345,7 @@ func (p *Planner) expect(g *group, s *site, n int) {
 	h, o := p.hosts[s.host], &s.option
 	rate := p.throughput(h, s.fit.slots, s.serve)
 	if g.rate == 0 {
-		rounds := (n + s.fit.slots - 1) / s.fit.slots
-		g.level = o.ready + time.Duration(rounds)*s.serve
+		g.level = o.ready + time.Duration((n+s.fit.slots-1)/s.fit.slots)*s.serve
 	} else {
 		g.level = time.Duration((g.rate*float64(g.level) + rate*float64(o.ready)) / (g.rate + rate))
 	}
@@ -269,7 +354,7 @@ func (p *Planner) expect(g *group, s *site, n int) {
 	r := resident{digest: s.fit.digest, context: s.fit.context, slots: s.fit.slots, pace: s.pace, coming: true, wanted: true, queued: true}
 	from := int32(len(p.ends))
 	for range r.slots {
-		p.ends, p.saved = append(p.ends, o.ready), append(p.saved, o.ready)
+		p.ends, p.saved = append(p.ends, g.level), append(p.saved, o.ready)
 	}
 	r.ends = places{from, int32(len(p.ends))}
 	h.residents = append(h.residents, r)
