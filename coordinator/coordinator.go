@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -63,7 +62,7 @@ type Coordinator struct {
 func Start(ctx context.Context, o Options) (*Coordinator, error) {
 	c := &Coordinator{o: o, served: make(chan error, 1)}
 	c.engine = engine.New(engine.Options{Store: o.Store, Host: o.Host, MaxScripts: o.MaxRuns, ReattachGrace: o.Grace,
-		Log: o.Log.With("part", "engine"), Place: o.place})
+		Limits: o.Limits, Contexts: o.Contexts, Log: o.Log.With("part", "engine")})
 	fo := fleet.Options{Fleet: o.Fleet, Version: o.Version, Static: o.Workers, Local: o.Local, Interval: o.Interval, Dial: o.Dial,
 		LostAfter: o.LostAfter, Memory: o.Store, Lost: c.engine.Lost, Log: o.Log.With("part", "fleet")}
 	if o.Discover != nil {
@@ -83,33 +82,12 @@ func Start(ctx context.Context, o Options) (*Coordinator, error) {
 	return c, nil
 }
 
-// place is scheduler.Place with the fleet's configured contexts: one per model, the same for every call.
-func (o Options) place(s scheduler.Snapshot) scheduler.Plan {
-	for i, t := range s.Waiting {
-		if t.Context == 0 {
-			s.Waiting[i].Context = o.context(t.Model)
-		}
-	}
-	return scheduler.Place(s, o.Limits)
-}
-
-// context is the configured context of a model in tokens per slot, 0 for the default.
-func (o Options) context(model string) int {
-	if c, ok := o.Contexts[model]; ok {
-		return c
-	}
-	if base, latest := strings.CutSuffix(model, ":latest"); latest {
-		return o.Contexts[base]
-	}
-	return o.Contexts[model+":latest"]
-}
-
 // serve answers the command line.
 func (c *Coordinator) serve() {
 	// Stop waits for the handlers, because what they use ends after them.
 	c.server = grpc.NewServer(append([]grpc.ServerOption{grpc.WaitForHandlers(true)}, c.o.Server...)...)
 	coordinatorv1.RegisterCoordinatorServiceServer(c.server, api.New(api.Options{Engine: c.engine, Fleet: c.fleet, Store: c.o.Store, Host: c.o.Host,
-		Limits: c.o.Limits, Context: c.o.context, Version: c.o.Version, FleetID: c.o.Fleet, Name: c.o.Name, DataDir: c.o.DataDir,
+		Limits: c.o.Limits, Context: c.engine.Context, Version: c.o.Version, FleetID: c.o.Fleet, Name: c.o.Name, DataDir: c.o.DataDir,
 		Discovery: c.discovery(), Log: c.o.Log.With("part", "api")}))
 	h := health.NewServer()
 	h.SetServingStatus(coordinatorv1.CoordinatorService_ServiceDesc.ServiceName, healthv1.HealthCheckResponse_SERVING)

@@ -15,7 +15,6 @@ import (
 	"github.com/loopkeeper/loopkeeper/coordinator/fleet"
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
 	"github.com/loopkeeper/loopkeeper/coordinator/script"
-	"github.com/loopkeeper/loopkeeper/scheduler"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -29,21 +28,6 @@ func options(t *testing.T, l net.Listener) Options {
 	t.Cleanup(func() { store.Close() })
 	return Options{Fleet: "home", Version: "0.1.0", Store: store, Host: script.NewHost(script.Limits{}), Listener: l, LostAfter: time.Minute,
 		Dial: func(string) (*grpc.ClientConn, error) { return nil, errors.New("no network") }, Log: slog.New(slog.DiscardHandler)}
-}
-
-// One model has one context, or Ollama would load it again and again; "llama3" and "llama3:latest" are one model.
-func TestContextOfAModelWhateverItsTag(t *testing.T) {
-	o := Options{Contexts: map[string]int{"llama3": 1000, "qwen3:8b": 2000, "phi:latest": 3000}}
-	for model, want := range map[string]int{"llama3": 1000, "llama3:latest": 1000, "llama3:70b": 0, "qwen3:8b": 2000, "qwen3": 0, "phi": 3000, "phi:latest": 3000} {
-		if got := o.context(model); got != want {
-			t.Errorf("the context of %s is %d, want %d", model, got, want)
-		}
-	}
-	s := scheduler.Snapshot{Waiting: []scheduler.Task{{Model: "llama3"}, {Model: "qwen3:8b", Context: 7}}}
-	o.place(s)
-	if s.Waiting[0].Context != 1000 || s.Waiting[1].Context != 7 {
-		t.Errorf("the tasks have the contexts %d and %d", s.Waiting[0].Context, s.Waiting[1].Context)
-	}
 }
 
 func TestStartThatFailsLeavesNothingRunning(t *testing.T) {

@@ -180,10 +180,10 @@ func (r *rig) Progressed(p engine.Progress) {
 	r.progress = append(r.progress, p)
 }
 
-func (r *rig) Moved(node string, d scheduler.Decision, spilled bool, err error) {
+func (r *rig) Moved(node string, m engine.Move) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	raw, _ := json.Marshal([]any{node, d.Model, spilled, err == nil})
+	raw, _ := json.Marshal([]any{node, m.Model, m.Spilled, m.Err == nil})
 	r.moved = append(r.moved, string(raw))
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/loopkeeper/loopkeeper/coordinator/engine/health"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 )
 
@@ -37,6 +38,15 @@ type Engine struct {
 	moves   moves
 	started time.Time
 	alarm   *time.Timer
+
+	facts     facts
+	circuits  health.Circuits
+	resources resources
+	received  received
+	uses      map[string]use       // what a person wants of a node, by id
+	bases     map[string]base      // contexts where nothing asks for one, by model
+	lastOOM   map[string]time.Time // when a call last ran out of memory, by node
+	tendAt    time.Time            // when a model of ours is to be renewed or unloaded next
 }
 
 // message is a thing to do for the loop.
@@ -50,6 +60,8 @@ func New(o Options) *Engine {
 	e := &Engine{
 		o: o.withDefaults(), inbox: newMailbox[message](), done: make(chan struct{}),
 		runs: map[string]*active{}, flights: map[string]*flight{}, orphans: map[string]orphan{}, moves: newMoves(),
+		facts: newFacts(), resources: newResources(o.Resources), received: received{}, uses: map[string]use{}, bases: map[string]base{},
+		lastOOM: map[string]time.Time{},
 	}
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	e.busy.Store(&map[string]int{})
@@ -99,6 +111,7 @@ func (e *Engine) loop() {
 		select {
 		case <-e.ctx.Done():
 			e.closeWatchers()
+			e.keepFacts()
 			return
 		case <-e.inbox.wake:
 			t.place = false // a message says so itself

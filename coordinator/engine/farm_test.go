@@ -22,6 +22,7 @@ type farm struct {
 	changed chan struct{}
 	calls   map[string]*call
 	sends   []Attempt
+	renewed []string
 	answer  func(a Attempt) Result          // what a call comes to; nil is a value that names its item
 	takes   func(a Attempt) time.Duration   // nil is some time around a second
 	deaf    bool                            // workers take no notice of a cancel
@@ -169,7 +170,7 @@ func (f *farm) Load(node string, d scheduler.Decision) {
 	if broken > 0 {
 		f.wg.Go(func() {
 			time.Sleep(broken)
-			f.toSink(func(s Sink) { s.Moved(node, d, false, errors.New("the connection broke")) })
+			f.toSink(func(s Sink) { s.Moved(node, Move{Decision: d, Err: errors.New("the connection broke")}) })
 		})
 	}
 	f.wg.Go(func() {
@@ -178,7 +179,7 @@ func (f *farm) Load(node string, d scheduler.Decision) {
 		n := f.node(node)
 		if slices.ContainsFunc(n.Loaded, func(l scheduler.Loaded) bool { return l.Digest == d.Digest }) {
 			f.mu.Unlock() // an earlier load did it
-			f.toSink(func(s Sink) { s.Moved(node, d, false, nil) })
+			f.toSink(func(s Sink) { s.Moved(node, Move{Decision: d}) })
 			return
 		}
 		n.loads++
@@ -186,18 +187,27 @@ func (f *farm) Load(node string, d scheduler.Decision) {
 		n.Pools[0].Free.N -= min(d.Need, n.Pools[0].Free.N)
 		f.mu.Unlock()
 		if broken == 0 {
-			f.toSink(func(s Sink) { s.Moved(node, d, false, nil) })
+			f.toSink(func(s Sink) { s.Moved(node, Move{Decision: d}) })
 		}
 		f.change()
 	})
 }
+
+func (f *farm) Renew(node string, d scheduler.Decision) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.renewed = append(f.renewed, node+" "+d.Model)
+}
+
+// Answering is never known of a farm's machines.
+func (f *farm) Answering(string) time.Time { return time.Time{} }
 
 func (f *farm) Unload(node string, d scheduler.Decision) {
 	f.wg.Go(func() {
 		time.Sleep(time.Second)
 		if f.sticks != nil {
 			if sticks, err := f.sticks(node); sticks {
-				f.toSink(func(s Sink) { s.Moved(node, d, false, err) })
+				f.toSink(func(s Sink) { s.Moved(node, Move{Decision: d, Err: err}) })
 				return
 			}
 		}
@@ -210,7 +220,7 @@ func (f *farm) Unload(node string, d scheduler.Decision) {
 			return l.Digest == d.Digest
 		})
 		f.mu.Unlock()
-		f.toSink(func(s Sink) { s.Moved(node, d, false, nil) })
+		f.toSink(func(s Sink) { s.Moved(node, Move{Decision: d}) })
 		f.change()
 	})
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 
@@ -28,13 +29,22 @@ type flight struct {
 	sent     bool // false after a restart, until its node is there
 	begun    bool
 	progress Progress
+	effort   run.Effort
+	uses     []string // limited resources that it holds
+	shared   int      // calls of ours that ran on its model at once, at most, itself included
 }
 
-// orphan is an attempt that nobody waits for; what comes back is kept as evidence.
+func (f *flight) holding() holding {
+	return holding{Call: scheduler.Call{Run: f.run.state.Pinned.ID, Since: f.since, Work: scheduler.Work(f.effort)},
+		node: f.node, digest: f.digest, model: f.model, uses: f.uses}
+}
+
+// orphan is an attempt that nobody waits for; what comes back is kept as evidence. Until then it keeps its slot and what else it
+// holds: a model reads a prompt to its end whether anybody still wants the answer or not.
 type orphan struct {
+	holding
 	run   *active
 	id    run.AttemptID
-	node  string
 	since time.Time
 }
 
@@ -43,7 +53,8 @@ const orphanAge = 10 * time.Minute
 
 func (t *turn) orphan(f *flight) {
 	delete(t.e.flights, f.key)
-	t.e.orphans[f.key] = orphan{f.run, f.id, f.node, t.now}
+	t.e.orphans[f.key] = orphan{f.holding(), f.run, f.id, t.now}
+	t.e.received.add(f.run.state.Pinned.ID, t.now.Sub(f.since), t.now)
 }
 
 // Finished implements Sink.
@@ -53,9 +64,8 @@ func (e *Engine) Finished(r Result) {
 		if f := e.flights[r.Key]; f != nil {
 			delete(e.flights, r.Key)
 			e.moves.used(f.node, f.digest, t.now)
-			if finish.Failure != nil && finish.Failure.Kind == run.KindOutOfMemory {
-				e.moves.avoid(f.node, f.digest, t.now.Add(failedAvoid))
-			}
+			e.received.add(f.run.state.Pinned.ID, t.now.Sub(f.since), t.now)
+			t.judge(f, r.Report, finish.Failure)
 			finish.AttemptID, finish.Node = f.id, f.node
 			t.store(bodies)
 			_ = t.execute(f.run, finish) // logged there
@@ -63,6 +73,7 @@ func (e *Engine) Finished(r Result) {
 		}
 		if o, ok := e.orphans[r.Key]; ok {
 			delete(e.orphans, r.Key)
+			e.moves.used(o.node, o.digest, t.now)
 			t.place = true
 			finish.AttemptID, finish.Node = o.id, o.node
 			t.keepLate(o, finish, bodies)
@@ -123,14 +134,56 @@ func (e *Engine) Progressed(p Progress) {
 }
 
 // Moved implements Sink.
-func (e *Engine) Moved(node string, d scheduler.Decision, spilled bool, err error) {
+func (e *Engine) Moved(node string, m Move) {
 	e.inbox.put(func(t *turn) {
-		if err != nil {
-			e.o.Log.Warn("a model could not be moved", "node", node, "action", d.Action, "model", d.Model, "err", err)
-		}
-		e.moves.ended(node, d, spilled, err, t.now)
 		t.place = true
+		if m.Err != nil {
+			e.o.Log.Warn("a model could not be moved", "node", node, "action", m.Action, "model", m.Model, "err", m.Err)
+		}
+		if !e.moves.ended(node, m, t.now) || m.Action != scheduler.Load {
+			return
+		}
+		if m.Err != nil {
+			t.failedThere(node, m.Digest, m.Model, "load_failed", "load at "+t.now.String())
+			return
+		}
+		if n, known := e.roster()[node]; known {
+			t.verifyLoad(n, m)
+		}
 	})
+}
+
+// judge takes in what a call's end says of its node.
+func (t *turn) judge(f *flight, r Report, failure *run.Failure) {
+	e := t.e
+	if failure == nil {
+		e.circuits.Succeeded(f.node, f.digest)
+		t.verifyCall(f, r)
+		return
+	}
+	if failure.Kind == run.KindOutOfMemory {
+		e.lastOOM[f.node] = t.now
+		e.moves.avoid(f.node, f.digest, t.now.Add(failedAvoid))
+	}
+	item := f.id
+	item.Number = 0
+	t.failedThere(f.node, f.digest, f.model, failure.Kind, fmt.Sprint(f.run.state.Pinned.ID, item))
+}
+
+// failedThere counts a failure against a node or a model on it, which may keep calls away for a while.
+func (t *turn) failedThere(node, digest, model, kind, what string) {
+	e := t.e
+	s, opened := e.circuits.Failed(node, digest, kind, what, t.now)
+	if !opened {
+		return
+	}
+	until, _, _ := e.circuits.Open(s, t.now)
+	subject, name := "every call", e.roster().name(node)
+	if s.Digest != "" {
+		subject = model
+	}
+	t.incident(node, IncidentOpened, model, fmt.Sprintf("%s is kept away from %s for %s: calls there failed in a row (%s)", subject, name,
+		until.Sub(t.now).Round(time.Second), kind))
 }
 
 // Lost implements Sink.

@@ -12,10 +12,8 @@ import (
 const (
 	// reportGrace is how long a node's reports may take to show a load or unload that has ended.
 	reportGrace = 10 * time.Second
-	// failedAvoid and spilledAvoid say how long a model is not tried again on a node that failed to load it or ran out of
-	// memory, or did not hold it whole.
-	failedAvoid  = 30 * time.Second
-	spilledAvoid = 10 * time.Minute
+	// failedAvoid is how long a model is not tried again on a node that failed to load it or ran out of memory.
+	failedAvoid = 30 * time.Second
 	// unloadPause is the pause after an unload that left its model in memory; it doubles up to unloadPauseMax, at which the
 	// scheduler counts without that room.
 	unloadPause    = 2 * time.Second
@@ -27,6 +25,8 @@ const (
 // model was last used.
 type moves struct {
 	nodes map[string]*nodeMoves
+	gone  []vanished    // since it was last looked at
+	dirty map[fact]bool // what the ledger has to be told
 }
 
 type nodeMoves struct {
@@ -39,6 +39,9 @@ type nodeMoves struct {
 	use     map[string]time.Time
 	since   map[string]time.Time // when a model was loaded, or first seen loaded
 	roomFor string               // key of the task that the latest unload was for
+	held    map[string]*held     // models that we loaded
+	warm    map[string][]string  // affinities of what ran on a model last, newest first
+	unfit   map[string]unfit     // models that did not fit although they should have
 }
 
 // stuck says how often in a row a model was still in memory after its unload.
@@ -53,57 +56,67 @@ type move struct {
 	ended time.Time // zero while in flight
 }
 
-func newMoves() moves { return moves{nodes: map[string]*nodeMoves{}} }
+func newMoves() moves { return moves{nodes: map[string]*nodeMoves{}, dirty: map[fact]bool{}} }
 
-func (m moves) of(node string) *nodeMoves {
+func (m *moves) of(node string) *nodeMoves {
 	n := m.nodes[node]
 	if n == nil {
 		n = &nodeMoves{leaving: map[string]*move{}, stuck: map[string]stuck{}, avoid: map[string]time.Time{}, broken: map[string]bool{},
-			given: map[string]int{}, use: map[string]time.Time{}, since: map[string]time.Time{}}
+			given: map[string]int{}, use: map[string]time.Time{}, since: map[string]time.Time{}, held: map[string]*held{},
+			warm: map[string][]string{}, unfit: map[string]unfit{}}
 		m.nodes[node] = n
 	}
 	return n
 }
 
 // begin notes a load or unload, and says whether it is one that is not under way yet.
-func (m moves) begin(d scheduler.Decision, now time.Time) bool {
+func (m *moves) begin(d scheduler.Decision, now time.Time) bool {
 	n := m.of(d.Node)
 	switch {
 	case d.Action == scheduler.Load && n.loading == nil:
 		n.loading = &move{Decision: d, since: now}
+		n.held[d.Digest] = &held{Model: d.Model, Context: d.Context, Since: now, kept: now}
+		m.dirty[fact{kindHeld, d.Node, d.Digest}] = true
 	case d.Action == scheduler.Unload && n.leaving[d.Digest] == nil:
 		n.leaving[d.Digest] = &move{Decision: d, since: now}
-		n.roomFor = d.Task
+		if d.Task != "" {
+			n.roomFor = d.Task
+		}
 	default:
 		return false
 	}
 	return true
 }
 
-// ended notes how a load or unload ended.
-func (m moves) ended(node string, d scheduler.Decision, spilled bool, err error, now time.Time) {
+// ended notes how a load or unload ended, and says whether it was one that is under way.
+func (m *moves) ended(node string, d Move, now time.Time) bool {
 	n := m.of(node)
 	if d.Action == scheduler.Load && n.given[d.Digest] > 0 { // one from before the node was lost says nothing of a later one
 		n.given[d.Digest]--
-		return
+		return false
 	}
 	switch mv := n.leaving[d.Digest]; {
-	case d.Action == scheduler.Unload && mv != nil && err == nil:
+	case d.Action == scheduler.Unload && mv != nil && d.Err == nil:
 		mv.ended = now
 	case d.Action == scheduler.Unload && mv != nil:
 		n.stayed(d.Digest, now)
 	case d.Action == scheduler.Unload: // from before the node was lost
+		return false
 	case n.loading == nil || n.loading.Digest != d.Digest:
-	case err != nil:
+		return false
+	case d.Err != nil:
 		n.loading = nil
 		n.avoid[d.Digest], n.broken[d.Digest] = now.Add(failedAvoid), true
 	default:
 		n.loading.ended = now
 		n.since[d.Digest] = now
-		if spilled {
-			m.avoid(node, d.Digest, now.Add(spilledAvoid))
+		n.warm[d.Digest] = nil
+		if h := n.held[d.Digest]; h != nil {
+			h.kept, h.Observed = now, d.Observed.N
+			m.dirty[fact{kindHeld, node, d.Digest}] = true
 		}
 	}
+	return true
 }
 
 // stayed notes that an unload did not remove its model.
@@ -120,7 +133,7 @@ func (n *nodeMoves) stayed(digest string, now time.Time) {
 }
 
 // lost forgets what was in flight on a node.
-func (m moves) lost(node string) {
+func (m *moves) lost(node string) {
 	n := m.of(node)
 	if n.loading != nil && n.loading.ended.IsZero() {
 		n.given[n.loading.Digest]++
@@ -129,65 +142,90 @@ func (m moves) lost(node string) {
 	clear(n.leaving)
 }
 
-// used notes a start or end of an attempt.
-func (m moves) used(node, digest string, now time.Time) { m.of(node).use[digest] = now }
+// used notes a start or end of an attempt. Each asks Ollama to keep the model.
+func (m *moves) used(node, digest string, now time.Time) {
+	n := m.of(node)
+	n.use[digest] = now
+	if h := n.held[digest]; h != nil {
+		h.kept = now
+	}
+}
 
 // avoid keeps a model from a node until a time.
-func (m moves) avoid(node, digest string, until time.Time) {
+func (m *moves) avoid(node, digest string, until time.Time) {
 	n := m.of(node)
 	n.avoid[digest] = until
 	delete(n.broken, digest)
 }
 
 // fill adds to a node's report what only the engine knows. The report itself is not changed: it may be shared.
-func (m moves) fill(n scheduler.Node, flights []*flight, now time.Time) scheduler.Node {
+func (m *moves) fill(n scheduler.Node, calls []holding, now time.Time) scheduler.Node {
 	mine := m.of(n.ID)
-	mine.settle(n, now)
+	m.settle(mine, n, calls, now)
 	n.RoomFor = mine.roomFor
 	n.Loaded = slices.Clone(n.Loaded)
 	for i := range n.Loaded {
-		l := &n.Loaded[i]
-		l.Busy = 0
-		for _, f := range flights {
-			if f.node == n.ID && (f.digest == l.Digest || f.digest == "" && f.model == l.Name) {
-				l.Busy++
-			}
-		}
-		if at := mine.use[l.Digest]; at.After(l.LastUsed) {
-			l.LastUsed = at
-		}
-		if l.Since.IsZero() {
-			l.Since = mine.since[l.Digest]
-		}
-		l.Stuck, l.Retry = mine.stuck[l.Digest].times, mine.stuck[l.Digest].retry
-		l.Leaving = l.Leaving || mine.leaving[l.Digest] != nil
+		mine.fillLoaded(&n.Loaded[i], calls)
 	}
 	if mv := mine.loading; mv != nil {
 		n.Loading = &scheduler.Claim{Digest: mv.Digest, Name: mv.Model, Context: mv.Context, Need: mv.Need, Since: mv.since}
 	}
-	if len(mine.avoid) > 0 {
-		avoid := maps.Clone(mine.avoid)
-		for digest, until := range n.Avoid {
-			if until.After(avoid[digest]) {
-				avoid[digest] = until
-			}
-		}
-		n.Avoid = avoid
-	}
+	n.Avoid = laterOf(laterOf(n.Avoid, mine.avoid), mine.unfitUntil(now))
 	return n
 }
 
+func (n *nodeMoves) fillLoaded(l *scheduler.Loaded, calls []holding) {
+	l.Busy, l.Calls = 0, nil
+	for _, c := range calls {
+		if c.on(l.Digest, l.Name) {
+			l.Busy++
+			l.Calls = append(l.Calls, c.Call)
+		}
+	}
+	if at := n.use[l.Digest]; at.After(l.LastUsed) {
+		l.LastUsed = at
+	}
+	if l.Since.IsZero() {
+		l.Since = n.since[l.Digest]
+	}
+	h := n.held[l.Digest]
+	if l.Foreign = h == nil; h != nil {
+		l.Observed = scheduler.Bytes{N: h.Observed, Known: h.Observed > 0}
+	}
+	l.Affinity = n.warm[l.Digest]
+	l.Stuck, l.Retry = n.stuck[l.Digest].times, n.stuck[l.Digest].retry
+	l.Leaving = l.Leaving || n.leaving[l.Digest] != nil
+}
+
+// laterOf merges two sets of times, neither of which is changed.
+func laterOf(a, b map[string]time.Time) map[string]time.Time {
+	if len(a) == 0 || len(b) == 0 {
+		if len(b) == 0 {
+			return a
+		}
+		return maps.Clone(b)
+	}
+	out := maps.Clone(a)
+	for k, t := range b {
+		if t.After(out[k]) {
+			out[k] = t
+		}
+	}
+	return out
+}
+
 // settleAbsent settles nodes that the fleet does not list.
-func (m moves) settleAbsent(listed []scheduler.Node, now time.Time) {
+func (m *moves) settleAbsent(listed []scheduler.Node, now time.Time) {
 	for id, n := range m.nodes {
 		if !slices.ContainsFunc(listed, func(l scheduler.Node) bool { return l.ID == id }) {
-			n.settle(scheduler.Node{}, now)
+			m.settle(n, scheduler.Node{ID: id}, nil, now)
 		}
 	}
 }
 
 // settle forgets what the report shows by now, and what it should have shown long ago.
-func (n *nodeMoves) settle(report scheduler.Node, now time.Time) {
+func (m *moves) settle(n *nodeMoves, report scheduler.Node, calls []holding, now time.Time) {
+	m.settleHeld(n, report, calls, now)
 	shown := func(digest string) bool {
 		return slices.ContainsFunc(report.Loaded, func(l scheduler.Loaded) bool { return l.Digest == digest })
 	}
@@ -237,6 +275,11 @@ func (n *nodeMoves) next(now time.Time) time.Time {
 	}
 	for _, until := range n.avoid {
 		at = earliest(at, until)
+	}
+	for _, u := range n.unfit {
+		if u.Until.After(now) {
+			at = earliest(at, u.Until)
+		}
 	}
 	return at
 }

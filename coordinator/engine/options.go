@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
+	"github.com/loopkeeper/loopkeeper/coordinator/run"
 	"github.com/loopkeeper/loopkeeper/coordinator/script"
 	"github.com/loopkeeper/loopkeeper/scheduler"
 )
@@ -16,6 +17,19 @@ type Options struct {
 	Host  script.Host
 	// Place decides where attempts run; nil is scheduler.Place with default limits.
 	Place func(scheduler.Snapshot) scheduler.Plan
+	// Limits are the scheduler's; of them the engine itself needs pins and the default context.
+	Limits scheduler.Limits
+	// Contexts are the configured contexts, tokens per slot, by model name; a name without tag is the latest.
+	Contexts map[string]int
+	// KeepAlive is how long a worker's Ollama keeps a model after its last request: half of it is when one that is wanted is
+	// renewed. 0 is 10 minutes.
+	KeepAlive time.Duration
+	// IdleUnload is how long a model that we loaded stays without work. 0 is 5 minutes, negative is for ever.
+	IdleUnload time.Duration
+	// Resources are the limits of what calls hold beside their slots, by name; "model:NAME" is held by every call of a model.
+	Resources map[string]Resource
+	// Hours are when a node may be used, by its id or name; a node that is not in it may be used always.
+	Hours map[string]Hours
 	// MaxScripts bounds the scripts that are hosted at once; further runs stay queued. 0 is 8.
 	MaxScripts int
 	// ReattachGrace is how long after a restart an attempt waits for its node before it goes elsewhere. 0 is 20 s.
@@ -31,11 +45,19 @@ type Submission struct {
 	Input     json.RawMessage // canonical JSON
 	Key       string          // the same key returns the same run; "": none
 	TimeLimit time.Duration   // 0: none
+	Priority  run.Priority    // "": normal
+	Weight    float64         // share of the machines beside other runs; 0 counts as 1
 }
 
 func (o Options) withDefaults() Options {
 	if o.Place == nil {
-		o.Place = func(s scheduler.Snapshot) scheduler.Plan { return scheduler.Place(s, scheduler.Limits{}) }
+		o.Place = func(s scheduler.Snapshot) scheduler.Plan { return scheduler.Place(s, o.Limits) }
+	}
+	if o.KeepAlive == 0 {
+		o.KeepAlive = 10 * time.Minute
+	}
+	if o.IdleUnload == 0 {
+		o.IdleUnload = 5 * time.Minute
 	}
 	if o.MaxScripts == 0 {
 		o.MaxScripts = 8

@@ -24,22 +24,49 @@ type candidate struct {
 }
 
 // waiting lists what could start now, oldest first, with a candidate for each key, and what is in backoff. It changes nothing.
-func (e *Engine) waiting(now time.Time, window int) ([]scheduler.Task, map[string]candidate, map[*active]run.Backoff) {
+func (e *Engine) waiting(now time.Time, nodes []scheduler.Node) ([]scheduler.Task, map[string]candidate, map[*active]run.Backoff) {
 	var tasks []scheduler.Task
 	candidates, backoffs := map[string]candidate{}, map[*active]run.Backoff{}
+	contexts, most := e.contexts(nodes, now), window(nodes)
 	for _, a := range e.order {
-		tickets, backoff := a.state.Ready(now, window)
+		tickets, backoff := a.state.Ready(now, most)
 		backoffs[a] = backoff
 		for _, tk := range tickets {
 			key := a.state.Key(tk.AttemptID)
 			candidates[key] = candidate{a, tk}
-			tasks = append(tasks, scheduler.Task{
-				Key: key, Run: a.state.Pinned.ID, Model: tk.Model, Context: tk.Context, Ready: tk.Ready, Avoid: tk.Avoid, Embed: tk.Embed,
-			})
+			contexts.want(tk.Model, tk.Context)
+			tasks = append(tasks, e.task(a, key, tk))
 		}
+	}
+	for i := range tasks {
+		tasks[i].Context = contexts.of(tasks[i].Model)
 	}
 	slices.SortStableFunc(tasks, func(a, b scheduler.Task) int { return a.Ready.Compare(b.Ready) })
 	return tasks, candidates, backoffs
+}
+
+// task is a waiting attempt as the scheduler sees it, but for its context.
+func (e *Engine) task(a *active, key string, tk run.Ticket) scheduler.Task {
+	return scheduler.Task{Key: key, Run: a.state.Pinned.ID, Model: tk.Model, Ready: tk.Ready, Avoid: tk.Avoid, Embed: tk.Embed,
+		Priority: priority(a.state.Pinned.Priority), Weight: a.state.Pinned.Weight, Work: scheduler.Work(tk.Effort), Affinity: tk.Affinity,
+		Resources: e.resources.of(tk.Uses, tk.Model)}
+}
+
+func priority(p run.Priority) scheduler.Priority {
+	switch p {
+	case run.Interactive:
+		return scheduler.PriorityInteractive
+	case run.Batch:
+		return scheduler.PriorityBatch
+	default:
+		return scheduler.PriorityNormal
+	}
+}
+
+// snapshot is what a placement sees.
+func (e *Engine) snapshot(now time.Time, nodes []scheduler.Node, tasks []scheduler.Task) scheduler.Snapshot {
+	return scheduler.Snapshot{Now: now, Nodes: nodes, Waiting: tasks, Resources: e.resources.snapshot(e.heldResources(), now),
+		Received: e.received.snapshot(now)}
 }
 
 // noteBackoff starts a placement's notes of what waits with what waits for time alone.
@@ -49,17 +76,6 @@ func (a *active) noteBackoff(b run.Backoff) {
 	for pos, n := range b.Items {
 		a.waits[pos] = wait{backoff: n}
 	}
-}
-
-// nodes is what the fleet reports, completed by what only the engine knows.
-func (e *Engine) nodes(now time.Time) []scheduler.Node {
-	nodes := slices.Clone(e.fleet.Nodes())
-	flights := e.sortedFlights()
-	for i, n := range nodes {
-		nodes[i] = e.moves.fill(n, flights, now)
-	}
-	e.moves.settleAbsent(nodes, now)
-	return nodes
 }
 
 // window is how many items of one step and phase a snapshot shows: more than could start at once, and not all that wait.
@@ -76,41 +92,59 @@ func (t *turn) placeAttempts() {
 	e := t.e
 	maps.DeleteFunc(e.orphans, func(_ string, o orphan) bool { return t.now.Sub(o.since) > orphanAge })
 	nodes := e.nodes(t.now)
-	tasks, candidates, backoffs := e.waiting(t.now, window(nodes))
+	t.noteVanished()
+	tasks, candidates, backoffs := e.waiting(t.now, nodes)
 	for a, b := range backoffs {
 		a.noteBackoff(b)
 	}
-	plan := e.o.Place(scheduler.Snapshot{Now: t.now, Nodes: nodes, Waiting: tasks})
-	for _, d := range plan.Decisions {
+	for _, d := range e.o.Place(e.snapshot(t.now, nodes, tasks)).Decisions {
 		c, known := candidates[d.Task]
-		switch d.Action {
-		case scheduler.Load:
-			if e.moves.begin(d, t.now) {
-				t.then(func() { e.dispatch.Load(d.Node, d) })
-			}
-		case scheduler.Unload:
-			if e.moves.begin(d, t.now) {
-				t.then(func() { e.dispatch.Unload(d.Node, d) })
-			}
-		case scheduler.Start:
-			if known {
-				t.start(c, d)
-			}
-		case scheduler.Impossible, scheduler.Wait:
-			if !known {
-				break
-			}
-			if kind := hopeless(d); kind != "" && !t.mayAppear(c.run) {
-				t.reject(c, d, kind)
-			} else {
-				w := c.run.waits[c.ticket.Pos]
-				w.why, w.subject, w.item = d.Why, d.Task, c.ticket.Item
-				c.run.waits[c.ticket.Pos] = w
-				c.run.stale = true
-			}
+		t.carryOut(d, c, known)
+	}
+	t.tend(nodes, tasks)
+	e.countBusy()
+}
+
+// carryOut does what the scheduler decided; known says that the task is one that waits.
+func (t *turn) carryOut(d scheduler.Decision, c candidate, known bool) {
+	e := t.e
+	switch d.Action {
+	case scheduler.Load:
+		if !e.moves.begin(d, t.now) {
+			return
+		}
+		t.then(func() { e.dispatch.Load(d.Node, d) })
+	case scheduler.Unload:
+		if !e.moves.begin(d, t.now) {
+			return
+		}
+		t.then(func() { e.dispatch.Unload(d.Node, d) })
+	case scheduler.Start:
+		if !known || !e.circuits.Start(d.Node, d.Digest, t.now) {
+			return // of a node that failed a moment ago one call is let through to see
+		}
+		t.start(c, d)
+	case scheduler.Impossible, scheduler.Wait:
+		if !known {
+			return
+		}
+		if kind := hopeless(d); kind != "" && !t.mayAppear(c.run) {
+			t.reject(c, d, kind)
+		} else {
+			c.run.noteWait(c.ticket, d)
 		}
 	}
-	e.countBusy()
+	if known {
+		t.recordDecision(c.run, c.ticket.Pos, c.ticket.Item, d)
+	}
+}
+
+// noteWait keeps what a step's items wait for, for views.
+func (a *active) noteWait(tk run.Ticket, d scheduler.Decision) {
+	w := a.waits[tk.Pos]
+	w.why, w.subject, w.item = d.Why, d.Task, tk.Item
+	a.waits[tk.Pos] = w
+	a.stale = true
 }
 
 // hopeless is the failure kind of an attempt that waiting does not help: its model fits nowhere, or machines are up and
@@ -149,10 +183,26 @@ func (t *turn) start(c candidate, d scheduler.Decision) {
 	}
 	placed := s.Requests[id.Pos].Items[id.Item].Flight
 	f := newFlight(c.run, placed)
-	f.sent = true
+	f.sent, f.effort, f.uses = true, c.ticket.Effort, e.resources.of(c.ticket.Uses, c.ticket.Model)
 	e.flights[f.key] = f
 	e.moves.used(f.node, f.digest, t.now)
+	e.moves.of(f.node).warmed(f.digest, c.ticket.Affinity)
+	e.resources.taken(f.uses, t.now)
+	e.share(f)
 	t.send(f)
+}
+
+// share notes how many calls run on a model at once.
+func (e *Engine) share(f *flight) {
+	var beside []*flight
+	for _, o := range e.flights {
+		if o.node == f.node && o.digest == f.digest {
+			beside = append(beside, o)
+		}
+	}
+	for _, o := range beside {
+		o.shared = max(o.shared, len(beside))
+	}
 }
 
 func newFlight(a *active, p *run.Flight) *flight {
@@ -238,6 +288,10 @@ func (e *Engine) setAlarm(now time.Time) {
 	for _, n := range e.moves.nodes {
 		at = earliest(at, n.next(now))
 	}
+	at = earliest(at, e.circuits.Next(now))
+	at = earliest(at, e.resources.next(now))
+	at = earliest(at, e.nextUse(now))
+	at = earliest(at, e.tendAt)
 	for _, grace := range []time.Duration{freshGrace, e.o.ReattachGrace} {
 		if end := e.started.Add(grace); now.Before(end) && len(e.order) > 0 {
 			at = earliest(at, end)

@@ -79,6 +79,16 @@ type Progress struct {
 	Phase           string // queued, loading, prompt, writing
 }
 
+// Move is how a load or unload ended, as dispatch hands it in. What a load says of memory is zero or unknown for an unload.
+type Move struct {
+	scheduler.Decision               // the one that was carried out
+	Err                error         // nil on success
+	Took               time.Duration // of the load, as the worker measured it
+	Spilled            bool          // Ollama says that a part lies outside the accelerator
+	Size, VRAM         uint64        // bytes, as Ollama says
+	Observed           scheduler.Bytes
+}
+
 // Dispatcher sends attempts to workers. Its methods return at once; results come through Sink.
 type Dispatcher interface {
 	// Send starts an attempt. Sending a key that the node runs or has finished joins it or fetches the kept result.
@@ -88,6 +98,8 @@ type Dispatcher interface {
 	// Load and Unload carry out the scheduler's decisions; the end comes through Sink.Moved.
 	Load(node string, d scheduler.Decision)
 	Unload(node string, d scheduler.Decision)
+	// Renew keeps a loaded model in memory for another while; it loads nothing. Nobody waits for its end.
+	Renew(node string, d scheduler.Decision)
 }
 
 // Fleet says what the nodes look like.
@@ -95,6 +107,8 @@ type Fleet interface {
 	// Nodes returns every node ever seen, sorted by id, as last reported. The engine fills in what only it knows
 	// (Busy, Loading, LastUsed, Avoid).
 	Nodes() []scheduler.Node
+	// Answering returns since when a node's Ollama has answered every question; zero when that is not known.
+	Answering(node string) time.Time
 	// Changed receives a value after something changed that placement may depend on. Its capacity is one.
 	Changed() <-chan struct{}
 }
@@ -105,8 +119,8 @@ type Sink interface {
 	Finished(r Result)
 	// Progressed hands in how far an attempt is.
 	Progressed(p Progress)
-	// Moved says that a load or unload ended; err is nil on success.
-	Moved(node string, d scheduler.Decision, spilled bool, err error)
+	// Moved says that a load or unload on a node ended.
+	Moved(node string, m Move)
 	// Lost says that a node is gone: its attempts in flight go elsewhere.
 	Lost(node string)
 }

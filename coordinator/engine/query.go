@@ -258,13 +258,17 @@ func (e *Engine) Outputs(ctx context.Context, id string) ([]Output, error) {
 func (e *Engine) Explain(ctx context.Context, id string, step int) ([]Explanation, error) {
 	return with(ctx, e, id, func(s *run.State, a *active) ([]Explanation, error) {
 		if step >= 0 && s.Step(step) == nil {
-			return nil, apierr.New(apierr.NotFound, "run %s has no step %d", s.Pinned.ID, step).WithNext("loopkeeper show " + s.Pinned.ID)
+			return nil, noSuchStep(s, step)
 		}
 		if a == nil {
 			return explainEnded(s, step, e.roster()), nil
 		}
 		return e.explain(a, step), nil
 	})
+}
+
+func noSuchStep(s *run.State, step int) error {
+	return apierr.New(apierr.NotFound, "run %s has no step %d", s.Pinned.ID, step).WithNext("loopkeeper show " + s.Pinned.ID)
 }
 
 func (e *Engine) explain(a *active, step int) []Explanation {
@@ -274,7 +278,7 @@ func (e *Engine) explain(a *active, step int) []Explanation {
 		if step < 0 || f.Pos == step {
 			st := a.state.Requests[f.Pos]
 			summary := fmt.Sprintf("runs on %s: %s", known.name(f.Node), f.Why)
-			out = append(out, Explanation{itemName(st, f.Item), a.state.Key(f.AttemptID), scheduler.Explanation{Summary: summary}})
+			out = append(out, Explanation{Subject: itemName(st, f.Item), Attempt: a.state.Key(f.AttemptID), Explanation: scheduler.Explanation{Summary: summary}})
 		}
 	}
 	for _, st := range a.state.Requests {
@@ -283,7 +287,7 @@ func (e *Engine) explain(a *active, step int) []Explanation {
 			if n := st.Counts.Waiting; n > 1 {
 				subject = fmt.Sprintf("%s and %d more", subject, n-1)
 			}
-			out = append(out, Explanation{subject, w.subject, w.why})
+			out = append(out, Explanation{Subject: subject, Attempt: w.subject, Explanation: w.why})
 		}
 	}
 	return out
@@ -332,7 +336,7 @@ func (e *Engine) Snapshot(ctx context.Context) (scheduler.Snapshot, error) {
 	return ask(ctx, e, func(t *turn) func() (scheduler.Snapshot, error) {
 		t.place = true // reading the nodes settles what time has settled, which a placement has to see
 		nodes := e.nodes(t.now)
-		tasks, _, _ := e.waiting(t.now, window(nodes))
-		return reply(scheduler.Snapshot{Now: t.now, Nodes: nodes, Waiting: tasks}, nil)
+		tasks, _, _ := e.waiting(t.now, nodes)
+		return reply(e.snapshot(t.now, nodes, tasks), nil)
 	})
 }

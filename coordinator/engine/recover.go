@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
@@ -34,9 +35,49 @@ func (e *Engine) recover(ctx context.Context) error {
 			e.flights[f.key] = f
 		}
 	}
+	if err := e.recall(ctx); err != nil {
+		return err
+	}
 	e.countBusy()
 	if len(rows) > 0 {
 		e.o.Log.Info("runs under way were recovered", "runs", len(rows), "attempts", len(e.flights))
 	}
 	return nil
+}
+
+// recall reads what earlier lives learned of nodes. What does not parse is of another version, and is learned again.
+func (e *Engine) recall(ctx context.Context) error {
+	rows, err := e.o.Store.Learned(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		var err error
+		switch r.Kind {
+		case kindHeld, kindUnfit:
+			err = e.moves.restore(r, e.started)
+		case kindUse:
+			var u use
+			if err = json.Unmarshal(r.Value, &u); err == nil {
+				e.uses[r.Node] = u
+			}
+		default:
+			err = e.facts.restore(r)
+		}
+		if err != nil {
+			e.o.Log.Warn("what was learned of a node cannot be read", "node", r.Node, "kind", r.Kind, "err", err)
+		}
+	}
+	return nil
+}
+
+// keepFacts writes what was measured since it was last written. Failing costs a few measurements.
+func (e *Engine) keepFacts() {
+	rows := e.facts.rows(now(), true)
+	if e.Err() != nil || len(rows) == 0 {
+		return
+	}
+	if err := e.o.Store.Append(context.WithoutCancel(e.ctx), ledger.Commit{Learned: rows}); err != nil {
+		e.o.Log.Warn("the last measurements were not written", "err", err)
+	}
 }

@@ -369,11 +369,12 @@ func TestMovesFollowTheReports(t *testing.T) {
 	if n := m.fill(scheduler.Node{ID: "n1"}, nil, now); n.Loading == nil || n.Loading.Need != 5 {
 		t.Errorf("a load in flight is not shown: %+v", n.Loading)
 	}
-	m.ended("n1", load, true, nil, now)
+	m.ended("n1", Move{Decision: load, Spilled: true}, now)
+	m.spilled("n1", "d", 4096, false, "it did not fit", now)
 	if n := m.fill(scheduler.Node{ID: "n1"}, nil, now); n.Loading == nil {
 		t.Error("the claim goes before the report shows the model")
 	}
-	n := m.fill(loaded, []*flight{{node: "n1", digest: "d"}, {node: "n2", digest: "d"}}, now)
+	n := m.fill(loaded, []holding{{node: "n1", digest: "d"}, {node: "n1", digest: "other"}}, now)
 	if n.Loading != nil || n.Loaded[0].Busy != 1 || !n.Avoid["d"].After(now) {
 		t.Errorf("after the report: %+v", n)
 	}
@@ -381,12 +382,12 @@ func TestMovesFollowTheReports(t *testing.T) {
 		t.Errorf("loaded at %s, shown as %s and later as %s", now, n.Loaded[0].Since, later.Loaded[0].Since)
 	}
 	found := scheduler.Node{ID: "n1", Loaded: []scheduler.Loaded{{Digest: "d", Name: "m"}, {Digest: "foreign"}}}
-	if n := m.fill(found, nil, now.Add(time.Hour)); !n.Loaded[1].Since.Equal(now.Add(time.Hour)) {
+	if n := m.fill(found, nil, now.Add(time.Hour)); !n.Loaded[1].Since.Equal(now.Add(time.Hour)) || !n.Loaded[1].Foreign || n.Loaded[0].Foreign {
 		t.Errorf("a model that somebody loaded is there since %s, not since it was first seen", n.Loaded[1].Since)
 	}
 	unload := scheduler.Decision{Action: scheduler.Unload, Node: "n1", Digest: "d", Task: "waits"}
 	m.begin(unload, now)
-	m.ended("n1", unload, false, nil, now)
+	m.ended("n1", Move{Decision: unload}, now)
 	if n := m.fill(loaded, nil, now); n.RoomFor != "waits" {
 		t.Errorf("the room that an unload makes is for %q", n.RoomFor)
 	}

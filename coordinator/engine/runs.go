@@ -22,6 +22,7 @@ type active struct {
 	heard    int     // of these, those the script has reacted to
 	crashes  int     // times its script host died
 	waits    map[int]wait
+	decided  map[int]*decided // what was recorded of each step
 	watchers map[*watcher]struct{}
 	touched  bool      // by this turn
 	retry    time.Time // the first end of a backoff, zero for none
@@ -30,7 +31,7 @@ type active struct {
 }
 
 func newActive(s *run.State) *active {
-	return &active{state: s, waits: map[int]wait{}, watchers: map[*watcher]struct{}{}}
+	return &active{state: s, waits: map[int]wait{}, decided: map[int]*decided{}, watchers: map[*watcher]struct{}{}}
 }
 
 func (e *Engine) add(a *active) {
@@ -40,7 +41,8 @@ func (e *Engine) add(a *active) {
 
 // Submit starts a run and returns its id once that is durable. A key that is known returns its run and existing true.
 func (e *Engine) Submit(ctx context.Context, s Submission) (id string, existing bool, err error) {
-	created := run.Created{Workflow: s.Workflow, Interface: s.Interface, Input: s.Input, Key: s.Key, Seed: newSeed()}
+	created := run.Created{Workflow: s.Workflow, Interface: s.Interface, Input: s.Input, Key: s.Key, Seed: newSeed(),
+		Priority: s.Priority, Weight: s.Weight}
 	created.Limits.ActiveSeconds = int64(s.TimeLimit.Seconds())
 	if created.Script, err = e.keep(ctx, s.Program.Name, s.Program.Code); err != nil {
 		return "", false, err
@@ -141,6 +143,7 @@ func (t *turn) retire(a *active) {
 	}
 	clear(a.watchers)
 	delete(e.runs, a.state.Pinned.ID)
+	delete(e.received, a.state.Pinned.ID)
 	e.order = slices.DeleteFunc(e.order, func(o *active) bool { return o == a })
 	e.o.Log.Info("a run has ended", "run", a.state.Pinned.ID, "state", a.state.Status)
 }

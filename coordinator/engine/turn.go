@@ -87,6 +87,8 @@ func (t *turn) finish() error {
 	if len(t.commit.Events) > 0 {
 		t.noteBegun()
 	}
+	t.commit.Learned = append(t.commit.Learned, e.moves.rows(t.now)...)
+	t.commit.Learned = append(t.commit.Learned, e.facts.rows(t.now, false)...)
 	for _, a := range t.touched {
 		row, err := a.row()
 		if err != nil {
@@ -94,7 +96,7 @@ func (t *turn) finish() error {
 		}
 		t.commit.Runs = append(t.commit.Runs, row)
 	}
-	if len(t.commit.Events) > 0 {
+	if !t.commit.Empty() {
 		// A commit that has begun is finished even while the engine stops.
 		if err := e.o.Store.Append(context.WithoutCancel(e.ctx), t.commit); err != nil {
 			return err

@@ -144,6 +144,11 @@ type Ref struct {
 // Explanation says why an attempt is where it is, or not placed.
 type Explanation struct {
 	Subject string // the step and what it is about, for people
-	Attempt string // key
+	Attempt string // key, "" in a decision of before
 	scheduler.Explanation
+
+	// Of a decision as it was taken, see Engine.Decisions.
+	At     time.Time
+	Action scheduler.Action
+	Node   string // id of the one that was chosen, "" for none
 }

@@ -143,6 +143,16 @@ func (f *Fleet) State(nodeID string) scheduler.NodeState {
 	return scheduler.NodeLost
 }
 
+// Answering returns since when a node's Ollama has answered every question with the same version; zero when that is not known.
+func (f *Fleet) Answering(nodeID string) time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if n := f.nodes[nodeID]; n != nil && n.report.GetOllama().GetSince() != nil {
+		return n.report.GetOllama().GetSince().AsTime()
+	}
+	return time.Time{}
+}
+
 // View is a node as people see it.
 type View struct {
 	ID, Name, Address, Version, FoundBy, Problem string

@@ -136,6 +136,23 @@ func (c *Circuits) Open(s Subject, now time.Time) (until time.Time, kind string,
 	}
 }
 
+// Avoid is until when which models may not be started on a node, by digest; nil for none.
+func (c *Circuits) Avoid(node string, now time.Time) map[string]time.Time {
+	var out map[string]time.Time
+	for s := range c.known {
+		if s.Node != node || s.Digest == "" {
+			continue
+		}
+		if until, _, open := c.Open(s, now); open {
+			if out == nil {
+				out = map[string]time.Time{}
+			}
+			out[s.Digest] = until
+		}
+	}
+	return out
+}
+
 // Start takes note that a call is begun, and reports whether it may be: the one that is to see closes the way for others until it
 // has ended.
 func (c *Circuits) Start(node, digest string, now time.Time) bool {

@@ -13,10 +13,11 @@ import (
 // windowSize is how many samples count. With 20 of them the 95th percentile leaves the largest out.
 const windowSize = 20
 
-// What is too short says nothing about a rate.
+// What is too short says nothing about a rate, and what is too fast no model has written: stand-ins answer at once.
 const (
-	leastPrompt = 64 // tokens
-	leastOutput = 8  // tokens
+	mostDecode  = 5000 // tokens per second, of one call
+	leastPrompt = 64   // tokens
+	leastOutput = 8    // tokens
 	leastLoad   = 100 * time.Millisecond
 )
 
@@ -80,12 +81,16 @@ type Call struct {
 	Service                    time.Duration // of the whole call, without a load
 }
 
-// Decode is the call's output rate in tokens per second; 0 when it wrote too little to tell.
+// Decode is the call's output rate in tokens per second; 0 when it does not tell.
 func (c Call) Decode() float64 {
 	if c.OutputTokens < leastOutput || c.Output <= 0 {
 		return 0
 	}
-	return float64(c.OutputTokens) / c.Output.Seconds()
+	rate := float64(c.OutputTokens) / c.Output.Seconds()
+	if rate > mostDecode {
+		return 0
+	}
+	return rate
 }
 
 // Loaded takes in a load.
@@ -144,23 +149,3 @@ func (r Rate) Loaded(bytes uint64, took time.Duration) Rate {
 
 // Estimate is in bytes per second, 0 while unknown.
 func (r Rate) Estimate() float64 { return r.Bytes.quantile(0.5) }
-
-// Margin is how far what was observed of a load went beyond its computed need, bytes.
-type Margin struct {
-	Beyond Window `json:"beyond,omitempty"`
-}
-
-// Observed takes in a load that was computed to need bytes and took observed. What took less than half was not the load: something
-// else gave memory back meanwhile.
-func (m Margin) Observed(observed, need uint64) Margin {
-	if observed < need/2 {
-		return m
-	}
-	m.Beyond = m.Beyond.add(max(0, float64(observed)-float64(need)))
-	return m
-}
-
-// Estimate is the 95th percentile in bytes; known is false without a sample.
-func (m Margin) Estimate() (bytes uint64, known bool) {
-	return uint64(m.Beyond.quantile(0.95)), len(m.Beyond) > 0
-}

@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"encoding/json"
+	"testing"
+	"testing/synctest"
+
+	"github.com/loopkeeper/loopkeeper/coordinator/run"
+	"github.com/loopkeeper/loopkeeper/scheduler"
+)
+
+// One model has one context, or Ollama would load it again and again; "llama3" and "llama3:latest" are one model.
+func TestContextOfAModelWhateverItsTag(t *testing.T) {
+	e := New(Options{Contexts: map[string]int{"llama3": 1000, "qwen3:8b": 2000, "phi:latest": 3000}})
+	for model, want := range map[string]int{"llama3": 1000, "llama3:latest": 1000, "llama3:70b": 0, "qwen3:8b": 2000, "qwen3": 0, "phi": 3000, "phi:latest": 3000} {
+		if got := e.baseContext(model, nil); got != want {
+			t.Errorf("the context of %s is %d, want %d", model, got, want)
+		}
+	}
+}
+
+// Where the default fits no machine, the largest context that does is chosen, and none that is too small for a prompt.
+func TestAContextIsChosenFromWhatFits(t *testing.T) {
+	e := New(Options{})
+	node := func(bytes uint64) []scheduler.Node {
+		f := newFarm(1)
+		f.nodes[0].Pools[0].Total.N, f.nodes[0].Pools[0].Free.N = bytes, bytes
+		return f.Nodes()
+	}
+	if got := e.baseContext("small:8b", node(13*gib)); got != 8192 {
+		t.Errorf("with room enough: %d", got)
+	}
+	small := e.baseContext("small:8b", node(8*gib))
+	if small < leastContext || small >= 8192 {
+		t.Errorf("with little room: %d", small)
+	}
+	if ok, why := scheduler.Admit(scheduler.Snapshot{Nodes: node(8 * gib)}, "small:8b", small, scheduler.Limits{}); !ok {
+		t.Errorf("%d tokens do not fit: %s", small, why.Summary)
+	}
+	if got := e.baseContext("small:8b", node(4*gib)); got != 0 {
+		t.Errorf("with no room: %d", got)
+	}
+}
+
+// ollama#8903, Aider#4687: clients whose options differ have a model loaded anew on each call.
+func TestStepsThatAskForOtherContextsCauseNoReload(t *testing.T) {
+	p := program(t, `
+	const call = (x: string, options?: any) => generate({ model: "small:8b", prompt: x, options });
+	await call("a"); await call("b", { num_ctx: 2048 }); await call("c", { num_ctx: 4096 }); await call("d"); await call("e", { num_ctx: 2048 });`)
+	synctest.Test(t, func(t *testing.T) {
+		f := newFarm(1)
+		r := newRig(t, f, Options{})
+		if v := r.wait(r.submit(p, nil)); v.Status != run.Completed {
+			t.Fatalf("%+v", v)
+		}
+		if n := f.node("n1").loads; n != 1 {
+			t.Errorf("%d loads", n)
+		}
+		for _, a := range f.sent() {
+			if a.Context != 8192 {
+				t.Errorf("%s was sent with a context of %d", a.Key, a.Context)
+			}
+		}
+	})
+}
+
+// What a step asks for beyond what there is costs one load, and later steps do not go back; a run beside it uses the same.
+func TestAContextOnlyGrowsWithinARun(t *testing.T) {
+	p := program(t, `
+	const call = (x: string, options?: any) => generate({ model: "small:8b", prompt: x, options });
+	await call("a", { num_ctx: 2048 }); await call("b", { num_ctx: 4096 }); await call("c", { num_ctx: 2048 }); await call("d", { num_ctx: 4096 });`)
+	synctest.Test(t, func(t *testing.T) {
+		f := newFarm(1)
+		r := newRig(t, f, Options{})
+		if v := r.wait(r.submit(p, nil)); v.Status != run.Completed {
+			t.Fatalf("%+v", v)
+		}
+		var got []int
+		for _, a := range f.sent() {
+			got = append(got, a.Context)
+		}
+		if raw, _ := json.Marshal(got); string(raw) != "[2048,4096,4096,4096]" || f.node("n1").loads != 2 {
+			t.Errorf("contexts %s, %d loads", raw, f.node("n1").loads)
+		}
+	})
+}
