@@ -314,6 +314,8 @@ type NodeReport struct {
 	HeartbeatSeconds int32                  `protobuf:"varint,12,opt,name=heartbeat_seconds,json=heartbeatSeconds,proto3" json:"heartbeat_seconds,omitempty"`
 	Slots            int32                  `protobuf:"varint,13,opt,name=slots,proto3" json:"slots,omitempty"` // concurrent generations per model, as the worker knows it; 0 unknown
 	Simulated        bool                   `protobuf:"varint,14,opt,name=simulated,proto3" json:"simulated,omitempty"`
+	Probed           *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=probed,proto3" json:"probed,omitempty"`   // when the hardware was looked at: what is free may be older than the report; absent: not yet
+	Changes          []*Change              `protobuf:"bytes,16,rep,name=changes,proto3" json:"changes,omitempty"` // what changed in the hardware lately, the newest last
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -446,6 +448,89 @@ func (x *NodeReport) GetSimulated() bool {
 	return false
 }
 
+func (x *NodeReport) GetProbed() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Probed
+	}
+	return nil
+}
+
+func (x *NodeReport) GetChanges() []*Change {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
+// Change is something that happened to the hardware between two looks.
+type Change struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Time          *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
+	Kind          string                 `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`     // device_lost, resumed, …; see hwprobe.ChangeKind
+	Device        string                 `protobuf:"bytes,3,opt,name=device,proto3" json:"device,omitempty"` // id of the device that it is about; may be empty
+	Text          string                 `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`     // for people
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Change) Reset() {
+	*x = Change{}
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Change) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Change) ProtoMessage() {}
+
+func (x *Change) ProtoReflect() protoreflect.Message {
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Change.ProtoReflect.Descriptor instead.
+func (*Change) Descriptor() ([]byte, []int) {
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Change) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *Change) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Change) GetDevice() string {
+	if x != nil {
+		return x.Device
+	}
+	return ""
+}
+
+func (x *Change) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
 type Host struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Hostname      string                 `protobuf:"bytes,1,opt,name=hostname,proto3" json:"hostname,omitempty"`
@@ -458,7 +543,7 @@ type Host struct {
 
 func (x *Host) Reset() {
 	*x = Host{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[5]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -470,7 +555,7 @@ func (x *Host) String() string {
 func (*Host) ProtoMessage() {}
 
 func (x *Host) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[5]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -483,7 +568,7 @@ func (x *Host) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Host.ProtoReflect.Descriptor instead.
 func (*Host) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{5}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Host) GetHostname() string {
@@ -521,13 +606,14 @@ type Pool struct {
 	TotalBytes    *uint64                `protobuf:"varint,3,opt,name=total_bytes,json=totalBytes,proto3,oneof" json:"total_bytes,omitempty"` // absent: unknown
 	FreeBytes     *uint64                `protobuf:"varint,4,opt,name=free_bytes,json=freeBytes,proto3,oneof" json:"free_bytes,omitempty"`
 	Source        string                 `protobuf:"bytes,5,opt,name=source,proto3" json:"source,omitempty"`
+	ReserveBytes  uint64                 `protobuf:"varint,6,opt,name=reserve_bytes,json=reserveBytes,proto3" json:"reserve_bytes,omitempty"` // what the machine's owner keeps out of use; total and free still count it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Pool) Reset() {
 	*x = Pool{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[6]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -539,7 +625,7 @@ func (x *Pool) String() string {
 func (*Pool) ProtoMessage() {}
 
 func (x *Pool) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[6]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -552,7 +638,7 @@ func (x *Pool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pool.ProtoReflect.Descriptor instead.
 func (*Pool) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{6}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Pool) GetId() string {
@@ -590,6 +676,13 @@ func (x *Pool) GetSource() string {
 	return ""
 }
 
+func (x *Pool) GetReserveBytes() uint64 {
+	if x != nil {
+		return x.ReserveBytes
+	}
+	return 0
+}
+
 type Device struct {
 	state              protoimpl.MessageState `protogen:"open.v1"`
 	Name               string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -601,13 +694,16 @@ type Device struct {
 	Utilisation        *float64               `protobuf:"fixed64,7,opt,name=utilisation,proto3,oneof" json:"utilisation,omitempty"` // 0..1
 	TemperatureCelsius *float64               `protobuf:"fixed64,8,opt,name=temperature_celsius,json=temperatureCelsius,proto3,oneof" json:"temperature_celsius,omitempty"`
 	PowerWatts         *float64               `protobuf:"fixed64,9,opt,name=power_watts,json=powerWatts,proto3,oneof" json:"power_watts,omitempty"`
+	Id                 string                 `protobuf:"bytes,10,opt,name=id,proto3" json:"id,omitempty"`     // stable over reboots where the machine allows it: "gpu:0000:0c:00.0"
+	Pci                string                 `protobuf:"bytes,11,opt,name=pci,proto3" json:"pci,omitempty"`   // "0000:0c:00.0"; may be empty
+	Uuid               string                 `protobuf:"bytes,12,opt,name=uuid,proto3" json:"uuid,omitempty"` // as the vendor spells it; may be empty
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
 
 func (x *Device) Reset() {
 	*x = Device{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[7]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -619,7 +715,7 @@ func (x *Device) String() string {
 func (*Device) ProtoMessage() {}
 
 func (x *Device) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[7]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -632,7 +728,7 @@ func (x *Device) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Device.ProtoReflect.Descriptor instead.
 func (*Device) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{7}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Device) GetName() string {
@@ -698,6 +794,27 @@ func (x *Device) GetPowerWatts() float64 {
 	return 0
 }
 
+func (x *Device) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Device) GetPci() string {
+	if x != nil {
+		return x.Pci
+	}
+	return ""
+}
+
+func (x *Device) GetUuid() string {
+	if x != nil {
+		return x.Uuid
+	}
+	return ""
+}
+
 type Ollama struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Url           string                 `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`
@@ -711,7 +828,7 @@ type Ollama struct {
 
 func (x *Ollama) Reset() {
 	*x = Ollama{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[8]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -723,7 +840,7 @@ func (x *Ollama) String() string {
 func (*Ollama) ProtoMessage() {}
 
 func (x *Ollama) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[8]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -736,7 +853,7 @@ func (x *Ollama) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ollama.ProtoReflect.Descriptor instead.
 func (*Ollama) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{8}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Ollama) GetUrl() string {
@@ -790,7 +907,7 @@ type Model struct {
 
 func (x *Model) Reset() {
 	*x = Model{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[9]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -802,7 +919,7 @@ func (x *Model) String() string {
 func (*Model) ProtoMessage() {}
 
 func (x *Model) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[9]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -815,7 +932,7 @@ func (x *Model) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Model.ProtoReflect.Descriptor instead.
 func (*Model) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{9}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Model) GetName() string {
@@ -909,7 +1026,7 @@ type Shape struct {
 
 func (x *Shape) Reset() {
 	*x = Shape{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[10]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -921,7 +1038,7 @@ func (x *Shape) String() string {
 func (*Shape) ProtoMessage() {}
 
 func (x *Shape) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[10]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -934,7 +1051,7 @@ func (x *Shape) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shape.ProtoReflect.Descriptor instead.
 func (*Shape) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{10}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Shape) GetArchitecture() string {
@@ -1133,7 +1250,7 @@ type LoadedModel struct {
 
 func (x *LoadedModel) Reset() {
 	*x = LoadedModel{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[11]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1145,7 +1262,7 @@ func (x *LoadedModel) String() string {
 func (*LoadedModel) ProtoMessage() {}
 
 func (x *LoadedModel) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[11]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1158,7 +1275,7 @@ func (x *LoadedModel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadedModel.ProtoReflect.Descriptor instead.
 func (*LoadedModel) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{11}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LoadedModel) GetName() string {
@@ -1214,7 +1331,7 @@ type Warning struct {
 
 func (x *Warning) Reset() {
 	*x = Warning{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[12]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1226,7 +1343,7 @@ func (x *Warning) String() string {
 func (*Warning) ProtoMessage() {}
 
 func (x *Warning) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[12]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1239,7 +1356,7 @@ func (x *Warning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Warning.ProtoReflect.Descriptor instead.
 func (*Warning) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{12}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Warning) GetCode() string {
@@ -1279,7 +1396,7 @@ type Call struct {
 
 func (x *Call) Reset() {
 	*x = Call{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[13]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1291,7 +1408,7 @@ func (x *Call) String() string {
 func (*Call) ProtoMessage() {}
 
 func (x *Call) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[13]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1304,7 +1421,7 @@ func (x *Call) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Call.ProtoReflect.Descriptor instead.
 func (*Call) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{13}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Call) GetRunId() string {
@@ -1362,7 +1479,7 @@ type Body struct {
 
 func (x *Body) Reset() {
 	*x = Body{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[14]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1374,7 +1491,7 @@ func (x *Body) String() string {
 func (*Body) ProtoMessage() {}
 
 func (x *Body) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[14]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1387,7 +1504,7 @@ func (x *Body) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Body.ProtoReflect.Descriptor instead.
 func (*Body) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{14}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Body) GetSha256() string {
@@ -1430,7 +1547,7 @@ type ModelSpec struct {
 
 func (x *ModelSpec) Reset() {
 	*x = ModelSpec{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[15]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1442,7 +1559,7 @@ func (x *ModelSpec) String() string {
 func (*ModelSpec) ProtoMessage() {}
 
 func (x *ModelSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[15]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1455,7 +1572,7 @@ func (x *ModelSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelSpec.ProtoReflect.Descriptor instead.
 func (*ModelSpec) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{15}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ModelSpec) GetName() string {
@@ -1493,7 +1610,7 @@ type Sampling struct {
 
 func (x *Sampling) Reset() {
 	*x = Sampling{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[16]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1505,7 +1622,7 @@ func (x *Sampling) String() string {
 func (*Sampling) ProtoMessage() {}
 
 func (x *Sampling) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[16]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1518,7 +1635,7 @@ func (x *Sampling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sampling.ProtoReflect.Descriptor instead.
 func (*Sampling) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{16}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Sampling) GetMaxTokens() int32 {
@@ -1573,7 +1690,7 @@ type GenerateRequest struct {
 
 func (x *GenerateRequest) Reset() {
 	*x = GenerateRequest{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[17]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1585,7 +1702,7 @@ func (x *GenerateRequest) String() string {
 func (*GenerateRequest) ProtoMessage() {}
 
 func (x *GenerateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[17]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1598,7 +1715,7 @@ func (x *GenerateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GenerateRequest.ProtoReflect.Descriptor instead.
 func (*GenerateRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{17}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GenerateRequest) GetCall() *Call {
@@ -1677,7 +1794,7 @@ type GenerateResponse struct {
 
 func (x *GenerateResponse) Reset() {
 	*x = GenerateResponse{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[18]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1689,7 +1806,7 @@ func (x *GenerateResponse) String() string {
 func (*GenerateResponse) ProtoMessage() {}
 
 func (x *GenerateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[18]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1702,7 +1819,7 @@ func (x *GenerateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GenerateResponse.ProtoReflect.Descriptor instead.
 func (*GenerateResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{18}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GenerateResponse) GetEvent() isGenerateResponse_Event {
@@ -1757,7 +1874,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[19]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1769,7 +1886,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[19]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1782,7 +1899,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{19}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Progress) GetTokens() int64 {
@@ -1822,7 +1939,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[20]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1834,7 +1951,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[20]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1847,7 +1964,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{20}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Outcome) GetFailure() *Failure {
@@ -1912,7 +2029,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[21]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1924,7 +2041,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[21]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1937,7 +2054,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{21}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Failure) GetKind() string {
@@ -1991,7 +2108,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[22]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2003,7 +2120,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[22]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2016,7 +2133,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{22}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Report) GetModel() string {
@@ -2134,7 +2251,7 @@ type PlanRequest struct {
 
 func (x *PlanRequest) Reset() {
 	*x = PlanRequest{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[23]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2146,7 +2263,7 @@ func (x *PlanRequest) String() string {
 func (*PlanRequest) ProtoMessage() {}
 
 func (x *PlanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[23]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2159,7 +2276,7 @@ func (x *PlanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRequest.ProtoReflect.Descriptor instead.
 func (*PlanRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{23}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *PlanRequest) GetCall() *Call {
@@ -2235,7 +2352,7 @@ type PlanResponse struct {
 
 func (x *PlanResponse) Reset() {
 	*x = PlanResponse{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[24]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2247,7 +2364,7 @@ func (x *PlanResponse) String() string {
 func (*PlanResponse) ProtoMessage() {}
 
 func (x *PlanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[24]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2260,7 +2377,7 @@ func (x *PlanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanResponse.ProtoReflect.Descriptor instead.
 func (*PlanResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{24}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PlanResponse) GetOutcome() *Outcome {
@@ -2291,7 +2408,7 @@ type PlanStep struct {
 
 func (x *PlanStep) Reset() {
 	*x = PlanStep{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[25]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2303,7 +2420,7 @@ func (x *PlanStep) String() string {
 func (*PlanStep) ProtoMessage() {}
 
 func (x *PlanStep) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[25]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2316,7 +2433,7 @@ func (x *PlanStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanStep.ProtoReflect.Descriptor instead.
 func (*PlanStep) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{25}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *PlanStep) GetId() string {
@@ -2377,7 +2494,7 @@ type EvaluateRequest struct {
 
 func (x *EvaluateRequest) Reset() {
 	*x = EvaluateRequest{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[26]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2389,7 +2506,7 @@ func (x *EvaluateRequest) String() string {
 func (*EvaluateRequest) ProtoMessage() {}
 
 func (x *EvaluateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[26]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2402,7 +2519,7 @@ func (x *EvaluateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateRequest.ProtoReflect.Descriptor instead.
 func (*EvaluateRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{26}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *EvaluateRequest) GetCall() *Call {
@@ -2473,7 +2590,7 @@ type EvaluateResponse struct {
 
 func (x *EvaluateResponse) Reset() {
 	*x = EvaluateResponse{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[27]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2485,7 +2602,7 @@ func (x *EvaluateResponse) String() string {
 func (*EvaluateResponse) ProtoMessage() {}
 
 func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[27]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2498,7 +2615,7 @@ func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateResponse.ProtoReflect.Descriptor instead.
 func (*EvaluateResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{27}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *EvaluateResponse) GetOutcome() *Outcome {
@@ -2540,7 +2657,7 @@ type Quote struct {
 
 func (x *Quote) Reset() {
 	*x = Quote{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[28]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2552,7 +2669,7 @@ func (x *Quote) String() string {
 func (*Quote) ProtoMessage() {}
 
 func (x *Quote) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[28]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2565,7 +2682,7 @@ func (x *Quote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quote.ProtoReflect.Descriptor instead.
 func (*Quote) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{28}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Quote) GetText() string {
@@ -2600,7 +2717,7 @@ type EmbedRequest struct {
 
 func (x *EmbedRequest) Reset() {
 	*x = EmbedRequest{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[29]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2612,7 +2729,7 @@ func (x *EmbedRequest) String() string {
 func (*EmbedRequest) ProtoMessage() {}
 
 func (x *EmbedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[29]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2625,7 +2742,7 @@ func (x *EmbedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EmbedRequest.ProtoReflect.Descriptor instead.
 func (*EmbedRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{29}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *EmbedRequest) GetCall() *Call {
@@ -2658,7 +2775,7 @@ type EmbedResponse struct {
 
 func (x *EmbedResponse) Reset() {
 	*x = EmbedResponse{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[30]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2670,7 +2787,7 @@ func (x *EmbedResponse) String() string {
 func (*EmbedResponse) ProtoMessage() {}
 
 func (x *EmbedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[30]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2683,7 +2800,7 @@ func (x *EmbedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EmbedResponse.ProtoReflect.Descriptor instead.
 func (*EmbedResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{30}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *EmbedResponse) GetOutcome() *Outcome {
@@ -2702,7 +2819,7 @@ type LoadRequest struct {
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[31]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2714,7 +2831,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[31]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2727,7 +2844,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{31}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *LoadRequest) GetModel() *ModelSpec {
@@ -2749,7 +2866,7 @@ type LoadResponse struct {
 
 func (x *LoadResponse) Reset() {
 	*x = LoadResponse{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[32]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2761,7 +2878,7 @@ func (x *LoadResponse) String() string {
 func (*LoadResponse) ProtoMessage() {}
 
 func (x *LoadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[32]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2774,7 +2891,7 @@ func (x *LoadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadResponse.ProtoReflect.Descriptor instead.
 func (*LoadResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{32}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *LoadResponse) GetLoaded() *LoadedModel {
@@ -2814,7 +2931,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[33]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2826,7 +2943,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[33]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2839,7 +2956,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{33}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RenewRequest) GetModel() *ModelSpec {
@@ -2858,7 +2975,7 @@ type RenewResponse struct {
 
 func (x *RenewResponse) Reset() {
 	*x = RenewResponse{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[34]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2870,7 +2987,7 @@ func (x *RenewResponse) String() string {
 func (*RenewResponse) ProtoMessage() {}
 
 func (x *RenewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[34]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2883,7 +3000,7 @@ func (x *RenewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewResponse.ProtoReflect.Descriptor instead.
 func (*RenewResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{34}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RenewResponse) GetLoaded() bool {
@@ -2902,7 +3019,7 @@ type UnloadRequest struct {
 
 func (x *UnloadRequest) Reset() {
 	*x = UnloadRequest{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[35]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2914,7 +3031,7 @@ func (x *UnloadRequest) String() string {
 func (*UnloadRequest) ProtoMessage() {}
 
 func (x *UnloadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[35]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2927,7 +3044,7 @@ func (x *UnloadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnloadRequest.ProtoReflect.Descriptor instead.
 func (*UnloadRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{35}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *UnloadRequest) GetName() string {
@@ -2945,7 +3062,7 @@ type UnloadResponse struct {
 
 func (x *UnloadResponse) Reset() {
 	*x = UnloadResponse{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[36]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2957,7 +3074,7 @@ func (x *UnloadResponse) String() string {
 func (*UnloadResponse) ProtoMessage() {}
 
 func (x *UnloadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[36]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2970,7 +3087,7 @@ func (x *UnloadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnloadResponse.ProtoReflect.Descriptor instead.
 func (*UnloadResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{36}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{37}
 }
 
 type PullRequest struct {
@@ -2982,7 +3099,7 @@ type PullRequest struct {
 
 func (x *PullRequest) Reset() {
 	*x = PullRequest{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[37]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2994,7 +3111,7 @@ func (x *PullRequest) String() string {
 func (*PullRequest) ProtoMessage() {}
 
 func (x *PullRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[37]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3007,7 +3124,7 @@ func (x *PullRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullRequest.ProtoReflect.Descriptor instead.
 func (*PullRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{37}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *PullRequest) GetName() string {
@@ -3028,7 +3145,7 @@ type PullResponse struct {
 
 func (x *PullResponse) Reset() {
 	*x = PullResponse{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[38]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3040,7 +3157,7 @@ func (x *PullResponse) String() string {
 func (*PullResponse) ProtoMessage() {}
 
 func (x *PullResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[38]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3053,7 +3170,7 @@ func (x *PullResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullResponse.ProtoReflect.Descriptor instead.
 func (*PullResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{38}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *PullResponse) GetStatus() string {
@@ -3086,7 +3203,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[39]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3098,7 +3215,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[39]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3111,7 +3228,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{39}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *CancelRequest) GetKey() string {
@@ -3129,7 +3246,7 @@ type CancelResponse struct {
 
 func (x *CancelResponse) Reset() {
 	*x = CancelResponse{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[40]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3141,7 +3258,7 @@ func (x *CancelResponse) String() string {
 func (*CancelResponse) ProtoMessage() {}
 
 func (x *CancelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[40]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3154,7 +3271,7 @@ func (x *CancelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelResponse.ProtoReflect.Descriptor instead.
 func (*CancelResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{40}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{41}
 }
 
 var File_loopkeeper_worker_v1_worker_proto protoreflect.FileDescriptor
@@ -3174,7 +3291,7 @@ const file_loopkeeper_worker_v1_worker_proto_rawDesc = "" +
 	"\x06report\x18\x06 \x01(\v2 .loopkeeper.worker.v1.NodeReportR\x06report\"\x0e\n" +
 	"\fWatchRequest\"I\n" +
 	"\rWatchResponse\x128\n" +
-	"\x06report\x18\x01 \x01(\v2 .loopkeeper.worker.v1.NodeReportR\x06report\"\xe5\x04\n" +
+	"\x06report\x18\x01 \x01(\v2 .loopkeeper.worker.v1.NodeReportR\x06report\"\xd1\x05\n" +
 	"\n" +
 	"NodeReport\x12.\n" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12.\n" +
@@ -3192,12 +3309,19 @@ const file_loopkeeper_worker_v1_worker_proto_rawDesc = "" +
 	"probe_json\x18\v \x01(\fR\tprobeJson\x12+\n" +
 	"\x11heartbeat_seconds\x18\f \x01(\x05R\x10heartbeatSeconds\x12\x14\n" +
 	"\x05slots\x18\r \x01(\x05R\x05slots\x12\x1c\n" +
-	"\tsimulated\x18\x0e \x01(\bR\tsimulated\"Z\n" +
+	"\tsimulated\x18\x0e \x01(\bR\tsimulated\x122\n" +
+	"\x06probed\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\x06probed\x126\n" +
+	"\achanges\x18\x10 \x03(\v2\x1c.loopkeeper.worker.v1.ChangeR\achanges\"x\n" +
+	"\x06Change\x12.\n" +
+	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x16\n" +
+	"\x06device\x18\x03 \x01(\tR\x06device\x12\x12\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\"Z\n" +
 	"\x04Host\x12\x1a\n" +
 	"\bhostname\x18\x01 \x01(\tR\bhostname\x12\x0e\n" +
 	"\x02os\x18\x02 \x01(\tR\x02os\x12\x10\n" +
 	"\x03cpu\x18\x03 \x01(\tR\x03cpu\x12\x14\n" +
-	"\x05cores\x18\x04 \x01(\x05R\x05cores\"\xab\x01\n" +
+	"\x05cores\x18\x04 \x01(\x05R\x05cores\"\xd0\x01\n" +
 	"\x04Pool\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12$\n" +
@@ -3205,9 +3329,10 @@ const file_loopkeeper_worker_v1_worker_proto_rawDesc = "" +
 	"totalBytes\x88\x01\x01\x12\"\n" +
 	"\n" +
 	"free_bytes\x18\x04 \x01(\x04H\x01R\tfreeBytes\x88\x01\x01\x12\x16\n" +
-	"\x06source\x18\x05 \x01(\tR\x06sourceB\x0e\n" +
+	"\x06source\x18\x05 \x01(\tR\x06source\x12#\n" +
+	"\rreserve_bytes\x18\x06 \x01(\x04R\freserveBytesB\x0e\n" +
 	"\f_total_bytesB\r\n" +
-	"\v_free_bytes\"\xea\x02\n" +
+	"\v_free_bytes\"\xa0\x03\n" +
 	"\x06Device\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06vendor\x18\x02 \x01(\tR\x06vendor\x12\x17\n" +
@@ -3220,7 +3345,11 @@ const file_loopkeeper_worker_v1_worker_proto_rawDesc = "" +
 	"\vutilisation\x18\a \x01(\x01H\x01R\vutilisation\x88\x01\x01\x124\n" +
 	"\x13temperature_celsius\x18\b \x01(\x01H\x02R\x12temperatureCelsius\x88\x01\x01\x12$\n" +
 	"\vpower_watts\x18\t \x01(\x01H\x03R\n" +
-	"powerWatts\x88\x01\x01B\r\n" +
+	"powerWatts\x88\x01\x01\x12\x0e\n" +
+	"\x02id\x18\n" +
+	" \x01(\tR\x02id\x12\x10\n" +
+	"\x03pci\x18\v \x01(\tR\x03pci\x12\x12\n" +
+	"\x04uuid\x18\f \x01(\tR\x04uuidB\r\n" +
 	"\v_integratedB\x0e\n" +
 	"\f_utilisationB\x16\n" +
 	"\x14_temperature_celsiusB\x0e\n" +
@@ -3469,7 +3598,7 @@ func file_loopkeeper_worker_v1_worker_proto_rawDescGZIP() []byte {
 }
 
 var file_loopkeeper_worker_v1_worker_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_loopkeeper_worker_v1_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_loopkeeper_worker_v1_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_loopkeeper_worker_v1_worker_proto_goTypes = []any{
 	(Advice)(0),                   // 0: loopkeeper.worker.v1.Advice
 	(*DescribeRequest)(nil),       // 1: loopkeeper.worker.v1.DescribeRequest
@@ -3477,115 +3606,119 @@ var file_loopkeeper_worker_v1_worker_proto_goTypes = []any{
 	(*WatchRequest)(nil),          // 3: loopkeeper.worker.v1.WatchRequest
 	(*WatchResponse)(nil),         // 4: loopkeeper.worker.v1.WatchResponse
 	(*NodeReport)(nil),            // 5: loopkeeper.worker.v1.NodeReport
-	(*Host)(nil),                  // 6: loopkeeper.worker.v1.Host
-	(*Pool)(nil),                  // 7: loopkeeper.worker.v1.Pool
-	(*Device)(nil),                // 8: loopkeeper.worker.v1.Device
-	(*Ollama)(nil),                // 9: loopkeeper.worker.v1.Ollama
-	(*Model)(nil),                 // 10: loopkeeper.worker.v1.Model
-	(*Shape)(nil),                 // 11: loopkeeper.worker.v1.Shape
-	(*LoadedModel)(nil),           // 12: loopkeeper.worker.v1.LoadedModel
-	(*Warning)(nil),               // 13: loopkeeper.worker.v1.Warning
-	(*Call)(nil),                  // 14: loopkeeper.worker.v1.Call
-	(*Body)(nil),                  // 15: loopkeeper.worker.v1.Body
-	(*ModelSpec)(nil),             // 16: loopkeeper.worker.v1.ModelSpec
-	(*Sampling)(nil),              // 17: loopkeeper.worker.v1.Sampling
-	(*GenerateRequest)(nil),       // 18: loopkeeper.worker.v1.GenerateRequest
-	(*GenerateResponse)(nil),      // 19: loopkeeper.worker.v1.GenerateResponse
-	(*Progress)(nil),              // 20: loopkeeper.worker.v1.Progress
-	(*Outcome)(nil),               // 21: loopkeeper.worker.v1.Outcome
-	(*Failure)(nil),               // 22: loopkeeper.worker.v1.Failure
-	(*Report)(nil),                // 23: loopkeeper.worker.v1.Report
-	(*PlanRequest)(nil),           // 24: loopkeeper.worker.v1.PlanRequest
-	(*PlanResponse)(nil),          // 25: loopkeeper.worker.v1.PlanResponse
-	(*PlanStep)(nil),              // 26: loopkeeper.worker.v1.PlanStep
-	(*EvaluateRequest)(nil),       // 27: loopkeeper.worker.v1.EvaluateRequest
-	(*EvaluateResponse)(nil),      // 28: loopkeeper.worker.v1.EvaluateResponse
-	(*Quote)(nil),                 // 29: loopkeeper.worker.v1.Quote
-	(*EmbedRequest)(nil),          // 30: loopkeeper.worker.v1.EmbedRequest
-	(*EmbedResponse)(nil),         // 31: loopkeeper.worker.v1.EmbedResponse
-	(*LoadRequest)(nil),           // 32: loopkeeper.worker.v1.LoadRequest
-	(*LoadResponse)(nil),          // 33: loopkeeper.worker.v1.LoadResponse
-	(*RenewRequest)(nil),          // 34: loopkeeper.worker.v1.RenewRequest
-	(*RenewResponse)(nil),         // 35: loopkeeper.worker.v1.RenewResponse
-	(*UnloadRequest)(nil),         // 36: loopkeeper.worker.v1.UnloadRequest
-	(*UnloadResponse)(nil),        // 37: loopkeeper.worker.v1.UnloadResponse
-	(*PullRequest)(nil),           // 38: loopkeeper.worker.v1.PullRequest
-	(*PullResponse)(nil),          // 39: loopkeeper.worker.v1.PullResponse
-	(*CancelRequest)(nil),         // 40: loopkeeper.worker.v1.CancelRequest
-	(*CancelResponse)(nil),        // 41: loopkeeper.worker.v1.CancelResponse
-	(*timestamppb.Timestamp)(nil), // 42: google.protobuf.Timestamp
+	(*Change)(nil),                // 6: loopkeeper.worker.v1.Change
+	(*Host)(nil),                  // 7: loopkeeper.worker.v1.Host
+	(*Pool)(nil),                  // 8: loopkeeper.worker.v1.Pool
+	(*Device)(nil),                // 9: loopkeeper.worker.v1.Device
+	(*Ollama)(nil),                // 10: loopkeeper.worker.v1.Ollama
+	(*Model)(nil),                 // 11: loopkeeper.worker.v1.Model
+	(*Shape)(nil),                 // 12: loopkeeper.worker.v1.Shape
+	(*LoadedModel)(nil),           // 13: loopkeeper.worker.v1.LoadedModel
+	(*Warning)(nil),               // 14: loopkeeper.worker.v1.Warning
+	(*Call)(nil),                  // 15: loopkeeper.worker.v1.Call
+	(*Body)(nil),                  // 16: loopkeeper.worker.v1.Body
+	(*ModelSpec)(nil),             // 17: loopkeeper.worker.v1.ModelSpec
+	(*Sampling)(nil),              // 18: loopkeeper.worker.v1.Sampling
+	(*GenerateRequest)(nil),       // 19: loopkeeper.worker.v1.GenerateRequest
+	(*GenerateResponse)(nil),      // 20: loopkeeper.worker.v1.GenerateResponse
+	(*Progress)(nil),              // 21: loopkeeper.worker.v1.Progress
+	(*Outcome)(nil),               // 22: loopkeeper.worker.v1.Outcome
+	(*Failure)(nil),               // 23: loopkeeper.worker.v1.Failure
+	(*Report)(nil),                // 24: loopkeeper.worker.v1.Report
+	(*PlanRequest)(nil),           // 25: loopkeeper.worker.v1.PlanRequest
+	(*PlanResponse)(nil),          // 26: loopkeeper.worker.v1.PlanResponse
+	(*PlanStep)(nil),              // 27: loopkeeper.worker.v1.PlanStep
+	(*EvaluateRequest)(nil),       // 28: loopkeeper.worker.v1.EvaluateRequest
+	(*EvaluateResponse)(nil),      // 29: loopkeeper.worker.v1.EvaluateResponse
+	(*Quote)(nil),                 // 30: loopkeeper.worker.v1.Quote
+	(*EmbedRequest)(nil),          // 31: loopkeeper.worker.v1.EmbedRequest
+	(*EmbedResponse)(nil),         // 32: loopkeeper.worker.v1.EmbedResponse
+	(*LoadRequest)(nil),           // 33: loopkeeper.worker.v1.LoadRequest
+	(*LoadResponse)(nil),          // 34: loopkeeper.worker.v1.LoadResponse
+	(*RenewRequest)(nil),          // 35: loopkeeper.worker.v1.RenewRequest
+	(*RenewResponse)(nil),         // 36: loopkeeper.worker.v1.RenewResponse
+	(*UnloadRequest)(nil),         // 37: loopkeeper.worker.v1.UnloadRequest
+	(*UnloadResponse)(nil),        // 38: loopkeeper.worker.v1.UnloadResponse
+	(*PullRequest)(nil),           // 39: loopkeeper.worker.v1.PullRequest
+	(*PullResponse)(nil),          // 40: loopkeeper.worker.v1.PullResponse
+	(*CancelRequest)(nil),         // 41: loopkeeper.worker.v1.CancelRequest
+	(*CancelResponse)(nil),        // 42: loopkeeper.worker.v1.CancelResponse
+	(*timestamppb.Timestamp)(nil), // 43: google.protobuf.Timestamp
 }
 var file_loopkeeper_worker_v1_worker_proto_depIdxs = []int32{
 	5,  // 0: loopkeeper.worker.v1.DescribeResponse.report:type_name -> loopkeeper.worker.v1.NodeReport
 	5,  // 1: loopkeeper.worker.v1.WatchResponse.report:type_name -> loopkeeper.worker.v1.NodeReport
-	42, // 2: loopkeeper.worker.v1.NodeReport.time:type_name -> google.protobuf.Timestamp
-	6,  // 3: loopkeeper.worker.v1.NodeReport.host:type_name -> loopkeeper.worker.v1.Host
-	7,  // 4: loopkeeper.worker.v1.NodeReport.pools:type_name -> loopkeeper.worker.v1.Pool
-	8,  // 5: loopkeeper.worker.v1.NodeReport.devices:type_name -> loopkeeper.worker.v1.Device
-	9,  // 6: loopkeeper.worker.v1.NodeReport.ollama:type_name -> loopkeeper.worker.v1.Ollama
-	10, // 7: loopkeeper.worker.v1.NodeReport.models:type_name -> loopkeeper.worker.v1.Model
-	12, // 8: loopkeeper.worker.v1.NodeReport.loaded:type_name -> loopkeeper.worker.v1.LoadedModel
-	13, // 9: loopkeeper.worker.v1.NodeReport.warnings:type_name -> loopkeeper.worker.v1.Warning
-	42, // 10: loopkeeper.worker.v1.Ollama.since:type_name -> google.protobuf.Timestamp
-	11, // 11: loopkeeper.worker.v1.Model.shape:type_name -> loopkeeper.worker.v1.Shape
-	42, // 12: loopkeeper.worker.v1.LoadedModel.expires:type_name -> google.protobuf.Timestamp
-	14, // 13: loopkeeper.worker.v1.GenerateRequest.call:type_name -> loopkeeper.worker.v1.Call
-	16, // 14: loopkeeper.worker.v1.GenerateRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
-	17, // 15: loopkeeper.worker.v1.GenerateRequest.sampling:type_name -> loopkeeper.worker.v1.Sampling
-	15, // 16: loopkeeper.worker.v1.GenerateRequest.context:type_name -> loopkeeper.worker.v1.Body
-	15, // 17: loopkeeper.worker.v1.GenerateRequest.item:type_name -> loopkeeper.worker.v1.Body
-	20, // 18: loopkeeper.worker.v1.GenerateResponse.progress:type_name -> loopkeeper.worker.v1.Progress
-	21, // 19: loopkeeper.worker.v1.GenerateResponse.outcome:type_name -> loopkeeper.worker.v1.Outcome
-	22, // 20: loopkeeper.worker.v1.Outcome.failure:type_name -> loopkeeper.worker.v1.Failure
-	23, // 21: loopkeeper.worker.v1.Outcome.report:type_name -> loopkeeper.worker.v1.Report
-	0,  // 22: loopkeeper.worker.v1.Failure.advice:type_name -> loopkeeper.worker.v1.Advice
-	14, // 23: loopkeeper.worker.v1.PlanRequest.call:type_name -> loopkeeper.worker.v1.Call
-	16, // 24: loopkeeper.worker.v1.PlanRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
-	17, // 25: loopkeeper.worker.v1.PlanRequest.sampling:type_name -> loopkeeper.worker.v1.Sampling
-	15, // 26: loopkeeper.worker.v1.PlanRequest.context:type_name -> loopkeeper.worker.v1.Body
-	21, // 27: loopkeeper.worker.v1.PlanResponse.outcome:type_name -> loopkeeper.worker.v1.Outcome
-	26, // 28: loopkeeper.worker.v1.PlanResponse.steps:type_name -> loopkeeper.worker.v1.PlanStep
-	14, // 29: loopkeeper.worker.v1.EvaluateRequest.call:type_name -> loopkeeper.worker.v1.Call
-	16, // 30: loopkeeper.worker.v1.EvaluateRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
-	17, // 31: loopkeeper.worker.v1.EvaluateRequest.sampling:type_name -> loopkeeper.worker.v1.Sampling
-	15, // 32: loopkeeper.worker.v1.EvaluateRequest.subject:type_name -> loopkeeper.worker.v1.Body
-	15, // 33: loopkeeper.worker.v1.EvaluateRequest.sources:type_name -> loopkeeper.worker.v1.Body
-	21, // 34: loopkeeper.worker.v1.EvaluateResponse.outcome:type_name -> loopkeeper.worker.v1.Outcome
-	29, // 35: loopkeeper.worker.v1.EvaluateResponse.quotes:type_name -> loopkeeper.worker.v1.Quote
-	14, // 36: loopkeeper.worker.v1.EmbedRequest.call:type_name -> loopkeeper.worker.v1.Call
-	16, // 37: loopkeeper.worker.v1.EmbedRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
-	15, // 38: loopkeeper.worker.v1.EmbedRequest.inputs:type_name -> loopkeeper.worker.v1.Body
-	21, // 39: loopkeeper.worker.v1.EmbedResponse.outcome:type_name -> loopkeeper.worker.v1.Outcome
-	16, // 40: loopkeeper.worker.v1.LoadRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
-	12, // 41: loopkeeper.worker.v1.LoadResponse.loaded:type_name -> loopkeeper.worker.v1.LoadedModel
-	16, // 42: loopkeeper.worker.v1.RenewRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
-	1,  // 43: loopkeeper.worker.v1.WorkerService.Describe:input_type -> loopkeeper.worker.v1.DescribeRequest
-	3,  // 44: loopkeeper.worker.v1.WorkerService.Watch:input_type -> loopkeeper.worker.v1.WatchRequest
-	24, // 45: loopkeeper.worker.v1.WorkerService.Plan:input_type -> loopkeeper.worker.v1.PlanRequest
-	27, // 46: loopkeeper.worker.v1.WorkerService.Evaluate:input_type -> loopkeeper.worker.v1.EvaluateRequest
-	18, // 47: loopkeeper.worker.v1.WorkerService.Generate:input_type -> loopkeeper.worker.v1.GenerateRequest
-	30, // 48: loopkeeper.worker.v1.WorkerService.Embed:input_type -> loopkeeper.worker.v1.EmbedRequest
-	32, // 49: loopkeeper.worker.v1.WorkerService.Load:input_type -> loopkeeper.worker.v1.LoadRequest
-	34, // 50: loopkeeper.worker.v1.WorkerService.Renew:input_type -> loopkeeper.worker.v1.RenewRequest
-	36, // 51: loopkeeper.worker.v1.WorkerService.Unload:input_type -> loopkeeper.worker.v1.UnloadRequest
-	38, // 52: loopkeeper.worker.v1.WorkerService.Pull:input_type -> loopkeeper.worker.v1.PullRequest
-	40, // 53: loopkeeper.worker.v1.WorkerService.Cancel:input_type -> loopkeeper.worker.v1.CancelRequest
-	2,  // 54: loopkeeper.worker.v1.WorkerService.Describe:output_type -> loopkeeper.worker.v1.DescribeResponse
-	4,  // 55: loopkeeper.worker.v1.WorkerService.Watch:output_type -> loopkeeper.worker.v1.WatchResponse
-	25, // 56: loopkeeper.worker.v1.WorkerService.Plan:output_type -> loopkeeper.worker.v1.PlanResponse
-	28, // 57: loopkeeper.worker.v1.WorkerService.Evaluate:output_type -> loopkeeper.worker.v1.EvaluateResponse
-	19, // 58: loopkeeper.worker.v1.WorkerService.Generate:output_type -> loopkeeper.worker.v1.GenerateResponse
-	31, // 59: loopkeeper.worker.v1.WorkerService.Embed:output_type -> loopkeeper.worker.v1.EmbedResponse
-	33, // 60: loopkeeper.worker.v1.WorkerService.Load:output_type -> loopkeeper.worker.v1.LoadResponse
-	35, // 61: loopkeeper.worker.v1.WorkerService.Renew:output_type -> loopkeeper.worker.v1.RenewResponse
-	37, // 62: loopkeeper.worker.v1.WorkerService.Unload:output_type -> loopkeeper.worker.v1.UnloadResponse
-	39, // 63: loopkeeper.worker.v1.WorkerService.Pull:output_type -> loopkeeper.worker.v1.PullResponse
-	41, // 64: loopkeeper.worker.v1.WorkerService.Cancel:output_type -> loopkeeper.worker.v1.CancelResponse
-	54, // [54:65] is the sub-list for method output_type
-	43, // [43:54] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	43, // 2: loopkeeper.worker.v1.NodeReport.time:type_name -> google.protobuf.Timestamp
+	7,  // 3: loopkeeper.worker.v1.NodeReport.host:type_name -> loopkeeper.worker.v1.Host
+	8,  // 4: loopkeeper.worker.v1.NodeReport.pools:type_name -> loopkeeper.worker.v1.Pool
+	9,  // 5: loopkeeper.worker.v1.NodeReport.devices:type_name -> loopkeeper.worker.v1.Device
+	10, // 6: loopkeeper.worker.v1.NodeReport.ollama:type_name -> loopkeeper.worker.v1.Ollama
+	11, // 7: loopkeeper.worker.v1.NodeReport.models:type_name -> loopkeeper.worker.v1.Model
+	13, // 8: loopkeeper.worker.v1.NodeReport.loaded:type_name -> loopkeeper.worker.v1.LoadedModel
+	14, // 9: loopkeeper.worker.v1.NodeReport.warnings:type_name -> loopkeeper.worker.v1.Warning
+	43, // 10: loopkeeper.worker.v1.NodeReport.probed:type_name -> google.protobuf.Timestamp
+	6,  // 11: loopkeeper.worker.v1.NodeReport.changes:type_name -> loopkeeper.worker.v1.Change
+	43, // 12: loopkeeper.worker.v1.Change.time:type_name -> google.protobuf.Timestamp
+	43, // 13: loopkeeper.worker.v1.Ollama.since:type_name -> google.protobuf.Timestamp
+	12, // 14: loopkeeper.worker.v1.Model.shape:type_name -> loopkeeper.worker.v1.Shape
+	43, // 15: loopkeeper.worker.v1.LoadedModel.expires:type_name -> google.protobuf.Timestamp
+	15, // 16: loopkeeper.worker.v1.GenerateRequest.call:type_name -> loopkeeper.worker.v1.Call
+	17, // 17: loopkeeper.worker.v1.GenerateRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
+	18, // 18: loopkeeper.worker.v1.GenerateRequest.sampling:type_name -> loopkeeper.worker.v1.Sampling
+	16, // 19: loopkeeper.worker.v1.GenerateRequest.context:type_name -> loopkeeper.worker.v1.Body
+	16, // 20: loopkeeper.worker.v1.GenerateRequest.item:type_name -> loopkeeper.worker.v1.Body
+	21, // 21: loopkeeper.worker.v1.GenerateResponse.progress:type_name -> loopkeeper.worker.v1.Progress
+	22, // 22: loopkeeper.worker.v1.GenerateResponse.outcome:type_name -> loopkeeper.worker.v1.Outcome
+	23, // 23: loopkeeper.worker.v1.Outcome.failure:type_name -> loopkeeper.worker.v1.Failure
+	24, // 24: loopkeeper.worker.v1.Outcome.report:type_name -> loopkeeper.worker.v1.Report
+	0,  // 25: loopkeeper.worker.v1.Failure.advice:type_name -> loopkeeper.worker.v1.Advice
+	15, // 26: loopkeeper.worker.v1.PlanRequest.call:type_name -> loopkeeper.worker.v1.Call
+	17, // 27: loopkeeper.worker.v1.PlanRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
+	18, // 28: loopkeeper.worker.v1.PlanRequest.sampling:type_name -> loopkeeper.worker.v1.Sampling
+	16, // 29: loopkeeper.worker.v1.PlanRequest.context:type_name -> loopkeeper.worker.v1.Body
+	22, // 30: loopkeeper.worker.v1.PlanResponse.outcome:type_name -> loopkeeper.worker.v1.Outcome
+	27, // 31: loopkeeper.worker.v1.PlanResponse.steps:type_name -> loopkeeper.worker.v1.PlanStep
+	15, // 32: loopkeeper.worker.v1.EvaluateRequest.call:type_name -> loopkeeper.worker.v1.Call
+	17, // 33: loopkeeper.worker.v1.EvaluateRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
+	18, // 34: loopkeeper.worker.v1.EvaluateRequest.sampling:type_name -> loopkeeper.worker.v1.Sampling
+	16, // 35: loopkeeper.worker.v1.EvaluateRequest.subject:type_name -> loopkeeper.worker.v1.Body
+	16, // 36: loopkeeper.worker.v1.EvaluateRequest.sources:type_name -> loopkeeper.worker.v1.Body
+	22, // 37: loopkeeper.worker.v1.EvaluateResponse.outcome:type_name -> loopkeeper.worker.v1.Outcome
+	30, // 38: loopkeeper.worker.v1.EvaluateResponse.quotes:type_name -> loopkeeper.worker.v1.Quote
+	15, // 39: loopkeeper.worker.v1.EmbedRequest.call:type_name -> loopkeeper.worker.v1.Call
+	17, // 40: loopkeeper.worker.v1.EmbedRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
+	16, // 41: loopkeeper.worker.v1.EmbedRequest.inputs:type_name -> loopkeeper.worker.v1.Body
+	22, // 42: loopkeeper.worker.v1.EmbedResponse.outcome:type_name -> loopkeeper.worker.v1.Outcome
+	17, // 43: loopkeeper.worker.v1.LoadRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
+	13, // 44: loopkeeper.worker.v1.LoadResponse.loaded:type_name -> loopkeeper.worker.v1.LoadedModel
+	17, // 45: loopkeeper.worker.v1.RenewRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
+	1,  // 46: loopkeeper.worker.v1.WorkerService.Describe:input_type -> loopkeeper.worker.v1.DescribeRequest
+	3,  // 47: loopkeeper.worker.v1.WorkerService.Watch:input_type -> loopkeeper.worker.v1.WatchRequest
+	25, // 48: loopkeeper.worker.v1.WorkerService.Plan:input_type -> loopkeeper.worker.v1.PlanRequest
+	28, // 49: loopkeeper.worker.v1.WorkerService.Evaluate:input_type -> loopkeeper.worker.v1.EvaluateRequest
+	19, // 50: loopkeeper.worker.v1.WorkerService.Generate:input_type -> loopkeeper.worker.v1.GenerateRequest
+	31, // 51: loopkeeper.worker.v1.WorkerService.Embed:input_type -> loopkeeper.worker.v1.EmbedRequest
+	33, // 52: loopkeeper.worker.v1.WorkerService.Load:input_type -> loopkeeper.worker.v1.LoadRequest
+	35, // 53: loopkeeper.worker.v1.WorkerService.Renew:input_type -> loopkeeper.worker.v1.RenewRequest
+	37, // 54: loopkeeper.worker.v1.WorkerService.Unload:input_type -> loopkeeper.worker.v1.UnloadRequest
+	39, // 55: loopkeeper.worker.v1.WorkerService.Pull:input_type -> loopkeeper.worker.v1.PullRequest
+	41, // 56: loopkeeper.worker.v1.WorkerService.Cancel:input_type -> loopkeeper.worker.v1.CancelRequest
+	2,  // 57: loopkeeper.worker.v1.WorkerService.Describe:output_type -> loopkeeper.worker.v1.DescribeResponse
+	4,  // 58: loopkeeper.worker.v1.WorkerService.Watch:output_type -> loopkeeper.worker.v1.WatchResponse
+	26, // 59: loopkeeper.worker.v1.WorkerService.Plan:output_type -> loopkeeper.worker.v1.PlanResponse
+	29, // 60: loopkeeper.worker.v1.WorkerService.Evaluate:output_type -> loopkeeper.worker.v1.EvaluateResponse
+	20, // 61: loopkeeper.worker.v1.WorkerService.Generate:output_type -> loopkeeper.worker.v1.GenerateResponse
+	32, // 62: loopkeeper.worker.v1.WorkerService.Embed:output_type -> loopkeeper.worker.v1.EmbedResponse
+	34, // 63: loopkeeper.worker.v1.WorkerService.Load:output_type -> loopkeeper.worker.v1.LoadResponse
+	36, // 64: loopkeeper.worker.v1.WorkerService.Renew:output_type -> loopkeeper.worker.v1.RenewResponse
+	38, // 65: loopkeeper.worker.v1.WorkerService.Unload:output_type -> loopkeeper.worker.v1.UnloadResponse
+	40, // 66: loopkeeper.worker.v1.WorkerService.Pull:output_type -> loopkeeper.worker.v1.PullResponse
+	42, // 67: loopkeeper.worker.v1.WorkerService.Cancel:output_type -> loopkeeper.worker.v1.CancelResponse
+	57, // [57:68] is the sub-list for method output_type
+	46, // [46:57] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_loopkeeper_worker_v1_worker_proto_init() }
@@ -3593,22 +3726,22 @@ func file_loopkeeper_worker_v1_worker_proto_init() {
 	if File_loopkeeper_worker_v1_worker_proto != nil {
 		return
 	}
-	file_loopkeeper_worker_v1_worker_proto_msgTypes[6].OneofWrappers = []any{}
 	file_loopkeeper_worker_v1_worker_proto_msgTypes[7].OneofWrappers = []any{}
-	file_loopkeeper_worker_v1_worker_proto_msgTypes[14].OneofWrappers = []any{}
-	file_loopkeeper_worker_v1_worker_proto_msgTypes[16].OneofWrappers = []any{}
-	file_loopkeeper_worker_v1_worker_proto_msgTypes[18].OneofWrappers = []any{
+	file_loopkeeper_worker_v1_worker_proto_msgTypes[8].OneofWrappers = []any{}
+	file_loopkeeper_worker_v1_worker_proto_msgTypes[15].OneofWrappers = []any{}
+	file_loopkeeper_worker_v1_worker_proto_msgTypes[17].OneofWrappers = []any{}
+	file_loopkeeper_worker_v1_worker_proto_msgTypes[19].OneofWrappers = []any{
 		(*GenerateResponse_Progress)(nil),
 		(*GenerateResponse_Outcome)(nil),
 	}
-	file_loopkeeper_worker_v1_worker_proto_msgTypes[32].OneofWrappers = []any{}
+	file_loopkeeper_worker_v1_worker_proto_msgTypes[33].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loopkeeper_worker_v1_worker_proto_rawDesc), len(file_loopkeeper_worker_v1_worker_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   41,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
