@@ -44,7 +44,21 @@ bench: ## Run the benchmarks
 
 .PHONY: bench-placement
 bench-placement: ## Simulate the placement against other policies and write docs/placement.md
-	go test ./scheduler/simulation -run '^TestThresholds$$' -count 1 -timeout 30m -table '$(CURDIR)/docs/placement.md'
+	go test ./scheduler/simulation -run '^Test(Thresholds|Pinned)$$' -count 1 -timeout 30m -table '$(CURDIR)/docs/placement.md'
+
+FUZZTIME ?= 30s
+
+.PHONY: fuzz-hwprobe
+fuzz-hwprobe: ## Run each fuzz target of the hardware probe for FUZZTIME, 30s unless told otherwise
+	@set -e; for package in $$(go list ./hwprobe/...); do \
+		found=$$(go test -list '^Fuzz' $$package); \
+		for target in $$found; do \
+			case $$target in Fuzz*) \
+				echo "fuzz $$package $$target"; \
+				go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package;; \
+			esac; \
+		done; \
+	done
 
 .PHONY: dist
 dist: ## Cross-build every platform into dist/, with SHA256SUMS

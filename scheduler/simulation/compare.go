@@ -48,6 +48,7 @@ func (c *Comparison) Mean(policy int, figure func(*Result) float64) float64 {
 // The figures of the table.
 var (
 	MeanFlow = func(r *Result) float64 { return r.Mean().Seconds() }
+	RunFlow  = func(r *Result) float64 { return r.ByRun.Seconds() }
 	Swaps    = func(r *Result) float64 { return float64(r.Swaps) }
 	Ratio    = (*Result).Ratio
 	WorstRun = func(r *Result) float64 { return r.WorstRun }
@@ -60,6 +61,7 @@ var columns = []struct {
 }{
 	{"makespan / bound", "%.2f", Ratio},
 	{"mean flow, s", "%.1f", MeanFlow},
+	{"by run, s", "%.1f", RunFlow},
 	{"p95, s", "%.0f", func(r *Result) float64 { return r.Quantile(0.95).Seconds() }},
 	{"max, s", "%.0f", func(r *Result) float64 { return r.Quantile(1).Seconds() }},
 	{"loads", "%.1f", Swaps},

@@ -18,6 +18,7 @@ type Result struct {
 	Evictions     int             // by Ollama on its own account
 	BusyEvictions int             // unloads that were ordered while a call ran on the model
 	Impossible    int             // decisions that a call fits nowhere
+	ByRun         time.Duration   // mean over the runs of their mean flow times: each run weighs the same
 	Fairness      float64         // Jain's index over the runs, of the bound of a run alone / the time that it took
 	WorstRun      float64         // the largest of these ratios the other way round
 	RareWait      time.Duration   // longest wait for a start of Workload.Rare
@@ -25,12 +26,14 @@ type Result struct {
 }
 
 // Mean is the mean flow time.
-func (r *Result) Mean() time.Duration {
+func (r *Result) Mean() time.Duration { return mean(r.Flows) }
+
+func mean(flows []time.Duration) time.Duration {
 	var sum time.Duration
-	for _, f := range r.Flows {
+	for _, f := range flows {
 		sum += f
 	}
-	return sum / time.Duration(len(r.Flows))
+	return sum / time.Duration(len(flows))
 }
 
 // Quantile is the flow time that a share q of the calls does not exceed.
@@ -44,6 +47,7 @@ func (r *Result) Ratio() float64 { return r.Makespan.Seconds() / r.Bound.Seconds
 
 func (r *Result) measure(w *world) {
 	var runs []string
+	flows := map[string][]time.Duration{}
 	ends := map[string]time.Duration{}
 	begins := map[string]time.Duration{}
 	for _, c := range w.calls {
@@ -56,6 +60,7 @@ func (r *Result) measure(w *world) {
 			runs = append(runs, c.Run)
 			begins[c.Run] = c.At
 		}
+		flows[c.Run] = append(flows[c.Run], c.end-c.ready)
 		begins[c.Run] = min(begins[c.Run], c.At)
 		ends[c.Run] = max(ends[c.Run], c.end)
 	}
@@ -66,6 +71,7 @@ func (r *Result) measure(w *world) {
 		x := alone.Seconds() / (ends[run] - begins[run]).Seconds()
 		sum += x
 		squares += x * x
+		r.ByRun += mean(flows[run]) / time.Duration(len(runs))
 		r.WorstRun = max(r.WorstRun, 1/x)
 	}
 	r.Fairness = sum * sum / (float64(len(runs)) * squares)
