@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"sync"
 )
 
@@ -32,10 +34,28 @@ func Open(dir string) (Machine, error) {
 		return Machine{}, fmt.Errorf("the recording has version %d, this program reads version %d", x.Version, RecordingVersion)
 	}
 	r := &replay{index: x, asked: map[string]int{}, runs: map[string]command{}, made: map[string]call{}}
+	if err := x.check(); err != nil {
+		return Machine{}, fmt.Errorf("read %s of the recording: %w", indexName, err)
+	}
 	if err := r.load(files); err != nil {
 		return Machine{}, fmt.Errorf("read the recording: %w", err)
 	}
 	return Machine{OS: x.OS, Arch: x.Arch, Files: replayFS{r}, Commands: replayRunner{r}, Calls: replayCaller{r}}, nil
+}
+
+// check refuses names that no file system has: a folder with an entry without a name would contain itself.
+func (x index) check() error {
+	for _, name := range slices.Concat(sortedKeys(x.Files), sortedKeys(x.Folders), sortedKeys(x.Links)) {
+		if !fs.ValidPath(name) {
+			return fmt.Errorf("%q is no path", name)
+		}
+		for _, e := range x.Folders[name].Entries {
+			if !fs.ValidPath(e.Name) || e.Name == "." || strings.Contains(e.Name, "/") {
+				return fmt.Errorf("%q is no name of a file", e.Name)
+			}
+		}
+	}
+	return nil
 }
 
 // replay answers as the recorded machine did.
