@@ -10,6 +10,7 @@ import (
 
 // Update is what Watch saw.
 type Update struct {
+	Began   time.Time // when the probe began: what happened before is in the report
 	Report  hwprobe.Report
 	Changes []hwprobe.Change // since the last update; against nothing in the first one
 }
@@ -29,7 +30,7 @@ func (p *Prober) Watch(ctx context.Context) iter.Seq[Update] {
 				return
 			}
 			interval := pace.next(p.isBusy() || moved(last, report), p.spent.total()-spent)
-			update := Update{Report: report, Changes: append(resumed, hwprobe.Changes(last, report)...)}
+			update := Update{Began: begin.mono, Report: report, Changes: append(resumed, hwprobe.Changes(last, report)...)}
 			last, resumed = report, nil
 			if !yield(update) {
 				return
