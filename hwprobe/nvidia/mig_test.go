@@ -86,7 +86,8 @@ func TestMIGNamesOfOldDrivers(t *testing.T) { // 450 to 460 (nvitop#8 shows the 
 
 func TestComputeInstancesOfOneGPUInstanceAreNotCountedTwice(t *testing.T) {
 	x := strings.Replace(fixture(t, a100XML), "<gpu_instance_id>2<", "<gpu_instance_id>1<", 1)
-	x = strings.Replace(x, "<index>1</index>", "<index>1</index><compute_instance_id>1</compute_instance_id>", 1)
+	at := strings.LastIndex(x, "<compute_instance_id>0<")
+	x = x[:at] + strings.Replace(x[at:], ">0<", ">1<", 1)
 	checkPools(t, find(t, pc(smi{csv: a100("40960 MiB", "40315 MiB"), xml: x}, nil)), "gpu:0000:00:04.0/mig1.0 19968 19948")
 }
 

@@ -35,8 +35,10 @@ func TestADriverIsAskedOnceForWhatItUnderstands(t *testing.T) {
 
 func TestAFieldWithASuccessorIsAskedForByThat(t *testing.T) { // "driver_version … will be removed in CUDA 14.0"
 	csv := "uuid, kmd_version, memory.total [MiB], memory.free [MiB]\nGPU-1, 700.10, 8192 MiB, 8000 MiB\n"
-	if d := find(t, pc(smi{csv: csv, unknown: "driver_version"}, nil)).Devices[0]; d.Driver != "700.10" {
-		t.Errorf("%+v", d)
+	var asked [][]string
+	d := find(t, pc(smi{csv: csv, unknown: "driver_version", asked: &asked}, nil)).Devices[0]
+	if d.Driver != "700.10" || !strings.Contains(asked[1][0], ",kmd_version,") {
+		t.Errorf("asked %v, %+v", asked, d)
 	}
 }
 
