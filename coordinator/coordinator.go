@@ -62,7 +62,7 @@ type Coordinator struct {
 func Start(ctx context.Context, o Options) (*Coordinator, error) {
 	c := &Coordinator{o: o, served: make(chan error, 1)}
 	c.engine = engine.New(engine.Options{Store: o.Store, Host: o.Host, MaxScripts: o.MaxRuns, ReattachGrace: o.Grace,
-		Limits: o.Limits, Contexts: o.Contexts, Log: o.Log.With("part", "engine")})
+		Limits: o.limits(), Log: o.Log.With("part", "engine")})
 	fo := fleet.Options{Fleet: o.Fleet, Version: o.Version, Static: o.Workers, Local: o.Local, Interval: o.Interval, Dial: o.Dial,
 		LostAfter: o.LostAfter, Memory: o.Store, Lost: c.engine.Lost, Log: o.Log.With("part", "fleet")}
 	if o.Discover != nil {
@@ -80,6 +80,13 @@ func Start(ctx context.Context, o Options) (*Coordinator, error) {
 	}
 	c.serve()
 	return c, nil
+}
+
+// limits are the scheduler's with the configured contexts: one per model, the same for every call.
+func (o Options) limits() scheduler.Limits {
+	l := o.Limits
+	l.Contexts = o.Contexts
+	return l
 }
 
 // serve answers the command line.

@@ -42,10 +42,17 @@ type Node struct {
 	RoomFor       string   // key of the task that the latest Unload here was for; it counts while that task waits and its model is nowhere
 	Simulated     bool
 	Avoid         map[string]time.Time // model digest → until when it is not to be tried here again (spilled, out of memory)
+	Unfit         map[string]Unfit     // by model digest: at which contexts it did not fit here although by all figures it should have
 	MaxCalls      int                  // calls at once on the node, over all its models; 0 means no cap
 	LoadRate      float64              // bytes of model file per second that it loads, learned; 0 means unknown
 	Speeds        map[string]Speed     // by digest, learned
 	Margins       map[MarginKey]uint64 // by load, learned: the 95th percentile of what was observed beyond the need, bytes; replaces the default margin
+}
+
+// Unfit is what a load showed that spilled: the model is not to be tried with this context or a larger one for a while.
+type Unfit struct {
+	Context int // tokens per slot
+	Until   time.Time
 }
 
 // Speed is what was measured of one model on one node. A field that is zero is unknown.

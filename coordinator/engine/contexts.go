@@ -86,11 +86,12 @@ const leastContext = 2048
 
 // configured is the configured context of a model, 0 for none.
 func (e *Engine) configured(model string) int {
-	if c, ok := e.o.Contexts[model]; ok {
+	all := e.o.Limits.Contexts
+	if c, ok := all[model]; ok {
 		return c
 	}
 	if base, latest := strings.CutSuffix(model, ":latest"); latest {
-		return e.o.Contexts[base]
+		return all[base]
 	}
-	return e.o.Contexts[model+":latest"]
+	return all[model+":latest"]
 }

@@ -11,7 +11,7 @@ import (
 
 // One model has one context, or Ollama would load it again and again; "llama3" and "llama3:latest" are one model.
 func TestContextOfAModelWhateverItsTag(t *testing.T) {
-	e := New(Options{Contexts: map[string]int{"llama3": 1000, "qwen3:8b": 2000, "phi:latest": 3000}})
+	e := New(Options{Limits: scheduler.Limits{Contexts: map[string]int{"llama3": 1000, "qwen3:8b": 2000, "phi:latest": 3000}}})
 	for model, want := range map[string]int{"llama3": 1000, "llama3:latest": 1000, "llama3:70b": 0, "qwen3:8b": 2000, "qwen3": 0, "phi": 3000, "phi:latest": 3000} {
 		if got := e.baseContext(model, nil); got != want {
 			t.Errorf("the context of %s is %d, want %d", model, got, want)

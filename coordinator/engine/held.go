@@ -61,15 +61,15 @@ func (m *moves) spilled(node, digest string, context int, slow bool, why string,
 	return u
 }
 
-// unfitUntil is until when which models are not to be tried.
-func (n *nodeMoves) unfitUntil(now time.Time) map[string]time.Time {
-	var out map[string]time.Time
+// unfitNow is what does not fit now.
+func (n *nodeMoves) unfitNow(now time.Time) map[string]scheduler.Unfit {
+	var out map[string]scheduler.Unfit
 	for digest, u := range n.unfit {
 		if u.Until.After(now) {
 			if out == nil {
-				out = map[string]time.Time{}
+				out = map[string]scheduler.Unfit{}
 			}
-			out[digest] = u.Until
+			out[digest] = scheduler.Unfit{Context: u.Context, Until: u.Until}
 		}
 	}
 	return out

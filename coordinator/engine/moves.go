@@ -170,7 +170,7 @@ func (m *moves) fill(n scheduler.Node, calls []holding, now time.Time) scheduler
 	if mv := mine.loading; mv != nil {
 		n.Loading = &scheduler.Claim{Digest: mv.Digest, Name: mv.Model, Context: mv.Context, Need: mv.Need, Since: mv.since}
 	}
-	n.Avoid = laterOf(laterOf(n.Avoid, mine.avoid), mine.unfitUntil(now))
+	n.Avoid, n.Unfit = laterOf(n.Avoid, mine.avoid), mine.unfitNow(now)
 	return n
 }
 

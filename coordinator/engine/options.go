@@ -15,17 +15,13 @@ import (
 type Options struct {
 	Store ledger.Store
 	Host  script.Host
-	// Place decides where attempts run; nil is scheduler.Place with default limits.
+	// Place decides where attempts run, on the engine's loop; nil is the scheduler's with Limits.
 	Place func(scheduler.Snapshot) scheduler.Plan
-	// Limits are the scheduler's; of them the engine itself needs pins and the default context.
+	// Limits are the scheduler's. An IdleUnload of 0 is 5 minutes here, a negative one is for ever.
 	Limits scheduler.Limits
-	// Contexts are the configured contexts, tokens per slot, by model name; a name without tag is the latest.
-	Contexts map[string]int
 	// KeepAlive is how long a worker's Ollama keeps a model after its last request: half of it is when one that is wanted is
 	// renewed. 0 is 10 minutes.
 	KeepAlive time.Duration
-	// IdleUnload is how long a model that we loaded stays without work. 0 is 5 minutes, negative is for ever.
-	IdleUnload time.Duration
 	// Resources are the limits of what calls hold beside their slots, by name; "model:NAME" is held by every call of a model.
 	Resources map[string]Resource
 	// Hours are when a node may be used, by its id or name; a node that is not in it may be used always.
@@ -50,14 +46,18 @@ type Submission struct {
 }
 
 func (o Options) withDefaults() Options {
+	switch {
+	case o.Limits.IdleUnload == 0:
+		o.Limits.IdleUnload = 5 * time.Minute
+	case o.Limits.IdleUnload < 0:
+		o.Limits.IdleUnload = 0
+	}
 	if o.Place == nil {
-		o.Place = func(s scheduler.Snapshot) scheduler.Plan { return scheduler.Place(s, o.Limits) }
+		planner, limits := new(scheduler.Planner), o.Limits
+		o.Place = func(s scheduler.Snapshot) scheduler.Plan { return planner.Place(s, limits) }
 	}
 	if o.KeepAlive == 0 {
 		o.KeepAlive = 10 * time.Minute
-	}
-	if o.IdleUnload == 0 {
-		o.IdleUnload = 5 * time.Minute
 	}
 	if o.MaxScripts == 0 {
 		o.MaxScripts = 8

@@ -375,7 +375,7 @@ func TestMovesFollowTheReports(t *testing.T) {
 		t.Error("the claim goes before the report shows the model")
 	}
 	n := m.fill(loaded, []holding{{node: "n1", digest: "d"}, {node: "n1", digest: "other"}}, now)
-	if n.Loading != nil || n.Loaded[0].Busy != 1 || !n.Avoid["d"].After(now) {
+	if n.Loading != nil || n.Loaded[0].Busy != 1 || !n.Unfit["d"].Until.After(now) {
 		t.Errorf("after the report: %+v", n)
 	}
 	if later := m.fill(loaded, nil, now.Add(time.Minute)); !later.Loaded[0].Since.Equal(now) || !n.Loaded[0].Since.Equal(now) {

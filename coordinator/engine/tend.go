@@ -8,8 +8,9 @@ import (
 	"github.com/loopkeeper/loopkeeper/scheduler"
 )
 
-// tend cares for the models that we loaded: what is wanted is kept in memory, what is not wanted goes. Ollama keeps a model for
-// minutes after its last request, so that it frees the card by itself when we died.
+// tend keeps the models that we loaded in memory while they are wanted: Ollama keeps one for minutes after its last request, so that
+// it frees the card by itself when we died. One that did not fit goes as soon as nothing runs on it; what is idle goes by a decision
+// of the scheduler.
 func (t *turn) tend(nodes []scheduler.Node, waiting []scheduler.Task) {
 	e := t.e
 	wanted := map[string]bool{}
@@ -19,13 +20,14 @@ func (t *turn) tend(nodes []scheduler.Node, waiting []scheduler.Task) {
 	e.tendAt = time.Time{}
 	for i := range nodes {
 		n := &nodes[i]
-		if n.State != scheduler.NodeUp && n.State != scheduler.NodePaused && n.State != scheduler.NodeDraining {
+		if n.State != scheduler.NodeUp && n.State != scheduler.NodeDraining {
 			continue
 		}
+		mine := e.moves.of(n.ID)
 		for j := range n.Loaded {
 			l := &n.Loaded[j]
-			if h := e.moves.of(n.ID).held[l.Digest]; h != nil && l.Busy == 0 && !l.Leaving {
-				t.tendOne(n, l, h, wanted[tagged(l.Name)] && n.State == scheduler.NodeUp)
+			if h := mine.held[l.Digest]; h != nil && l.Busy == 0 && mine.leaving[l.Digest] == nil {
+				t.tendOne(n, l, h, l.Pinned || wanted[tagged(l.Name)])
 			}
 		}
 	}
@@ -34,47 +36,34 @@ func (t *turn) tend(nodes []scheduler.Node, waiting []scheduler.Task) {
 // tendOne renews or unloads one idle model of ours.
 func (t *turn) tendOne(n *scheduler.Node, l *scheduler.Loaded, h *held, wanted bool) {
 	e := t.e
-	if why := e.goes(n, l, h, wanted, t.now); why != "" {
-		t.unload(n, l, why)
-		return
-	}
-	if !wanted && !l.Pinned {
-		return
-	}
-	if renew := h.kept.Add(e.o.KeepAlive / 2); t.now.Before(renew) {
+	switch renew := h.kept.Add(e.o.KeepAlive / 2); {
+	case h.condemned != "":
+		if l.Stuck == 0 || !t.now.Before(l.Retry) {
+			t.unload(n, l, "it did not fit there: "+h.condemned)
+		}
+	case n.State != scheduler.NodeUp:
+	case !wanted && e.o.Limits.IdleUnload > 0:
+		if at := e.idleAt(l); at.After(t.now) {
+			e.tendAt = earliest(e.tendAt, at)
+		}
+	case !wanted:
+	case t.now.Before(renew):
 		e.tendAt = earliest(e.tendAt, renew)
-		return
+	default:
+		h.kept = t.now
+		e.tendAt = earliest(e.tendAt, t.now.Add(e.o.KeepAlive/2))
+		d := scheduler.Decision{Node: n.ID, Model: l.Name, Digest: l.Digest, Context: l.Context}
+		t.then(func() { e.dispatch.Renew(d.Node, d) })
 	}
-	h.kept = t.now
-	e.tendAt = earliest(e.tendAt, t.now.Add(e.o.KeepAlive/2))
-	d := scheduler.Decision{Node: n.ID, Model: l.Name, Digest: l.Digest, Context: l.Context}
-	t.then(func() { e.dispatch.Renew(d.Node, d) })
 }
 
-// goes says why an idle model of ours is to be unloaded now, "" when it stays; then it notes when to look again.
-func (e *Engine) goes(n *scheduler.Node, l *scheduler.Loaded, h *held, wanted bool, now time.Time) string {
-	if l.Stuck > 0 && now.Before(l.Retry) || n.Loading != nil && n.Loading.Digest == l.Digest {
-		return ""
+// idleAt is when a model that nothing wants will have been idle for too long, for the scheduler to unload it.
+func (e *Engine) idleAt(l *scheduler.Loaded) time.Time {
+	since := l.Since
+	if l.LastUsed.After(since) {
+		since = l.LastUsed
 	}
-	switch {
-	case h.condemned != "":
-		return "it did not fit there: " + h.condemned
-	case n.State == scheduler.NodePaused:
-		return "the machine is paused"
-	case wanted, l.Pinned, e.o.IdleUnload < 0:
-		return ""
-	}
-	since := h.Since
-	for _, at := range []time.Time{l.LastUsed, l.Since} {
-		if at.After(since) {
-			since = at
-		}
-	}
-	if idle := since.Add(e.o.IdleUnload); now.Before(idle) {
-		e.tendAt = earliest(e.tendAt, idle)
-		return ""
-	}
-	return fmt.Sprintf("nothing has used it for %s", now.Sub(since).Round(time.Second))
+	return since.Add(e.o.Limits.IdleUnload)
 }
 
 // unload has a model of ours leave, for no task's sake.
