@@ -17,6 +17,7 @@ import (
 type Mask struct {
 	learned   map[string]kind   // secrets in lower case that have no mask yet
 	masks     map[string]string // by secret in lower case
+	inPlace   map[string]string // host names that are masked only where the text says that they are
 	processes map[string]string
 	count     map[kind]int
 	pattern   *regexp.Regexp // of all secrets; nil before the first
@@ -41,15 +42,26 @@ func (m *Mask) Host(name string) {
 	if m.word(kindHost, name) {
 		first, _, _ := strings.Cut(name, ".")
 		m.word(kindHost, first)
+		return
 	}
+	key := strings.ToLower(name)
+	if name == "" || key == "localhost" || hostMask.MatchString(name) || m.inPlace[key] != "" {
+		return
+	}
+	if m.inPlace == nil {
+		m.inPlace = map[string]string{}
+	}
+	m.inPlace[key] = m.next(kindHost, name)
 }
+
+var hostMask = regexp.MustCompile(`^host-[0-9]+$`)
 
 // User learns that a word is somebody's name on the machine.
 func (m *Mask) User(name string) { m.word(kindUser, name) }
 
 // Text returns the text with everything masked that was learned.
 func (m *Mask) Text(text string) string {
-	text = m.maskProcesses(text)
+	text = m.maskHosts(m.maskProcesses(text))
 	m.number()
 	if m.pattern == nil {
 		return text
@@ -66,6 +78,20 @@ func (m *Mask) Text(text string) string {
 	}
 	b.WriteString(text[end:])
 	return b.String()
+}
+
+// maskHosts masks host names that are too short or too ordinary to be masked anywhere else.
+func (m *Mask) maskHosts(text string) string {
+	if len(m.inPlace) == 0 {
+		return text
+	}
+	return hostPattern.ReplaceAllStringFunc(text, func(found string) string {
+		name := hostPattern.FindStringSubmatch(found)[1]
+		if masked := m.inPlace[strings.ToLower(name)]; masked != "" {
+			return strings.TrimSuffix(found, name) + masked
+		}
+		return found
+	})
 }
 
 // number gives what was learned its masks, in the order of the secrets: what is sorted by a secret, as devices are by UUID,

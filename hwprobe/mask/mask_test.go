@@ -24,6 +24,7 @@ func TestSecretsAreMaskedInTheirShape(t *testing.T) {
 		"GPU PDI : 0x29af3bca4f1c2b3a":                                                       "GPU PDI : 0x1000000000000001",
 		"device,Serial Number\ncard0,692251001124\ncard1,N/A\n":                              "device,Serial Number\ncard0,100000000001\ncard1,N/A\n",
 		"/home/waldo/x and C:\\Users\\waldo\\y, says waldo":                                  "/home/user-1/x and C:\\Users\\user-1\\y, says user-1",
+		`{"hostname":"vm"} runs on vm`:                                                       `{"hostname":"host-1"} runs on vm`,
 		`{"hostname":"den-2.example.org"} seen from den-2`:                                   `{"hostname":"host-2"} seen from host-1`,
 		"link 3c-ec-ef-12-34-56 at 10.0.0.7, not 127.0.0.1":                                  "link 02:00:00:00:00:01 at 192.0.2.1, not 127.0.0.1",
 		"fe80::1ff:fe23:4567:890a":                                                           "2001:db8::1",
@@ -53,6 +54,14 @@ func TestWhatIsNoSecretStays(t *testing.T) {
 	}
 }
 
+func TestMountsOfDisksAreLeftOut(t *testing.T) {
+	var m Mask
+	const groups = "31 30 0:28 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+	if got := m.File("proc/self/mountinfo", "26 1 8:1 / /media/waldos-disk rw - ext4 /dev/sda1 rw\n"+groups); got != groups {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestMasksAreInTheOrderOfTheSecrets(t *testing.T) {
 	const first, second = "0f1c2b3a-1122-3344-5566-77889900aabb", "ff1c2b3a-1122-3344-5566-77889900aabb"
 	got := maskedText(second + " " + first)
@@ -64,7 +73,11 @@ func TestMasksAreInTheOrderOfTheSecrets(t *testing.T) {
 func TestASecretOfOneTextIsMaskedInAnother(t *testing.T) {
 	var m Mask
 	m.LearnFile("sys/class/dmi/id/product_serial", "PF0ABC12\n")
+	m.LearnFile("etc/hostname", "pc\n")
 	m.User("gwendolyn")
+	if got := m.File("proc/sys/kernel/hostname", "pc\n"); got != "host-1\n" {
+		t.Errorf("got %s", got)
+	}
 	if got := m.Text("PF0ABC12 of Gwendolyn, not PF0ABC123 nor gwendolyns"); got != "10000001 of user-1, not PF0ABC123 nor gwendolyns" {
 		t.Errorf("got %s", got)
 	}

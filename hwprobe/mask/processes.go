@@ -1,6 +1,7 @@
 package mask
 
 import (
+	"path"
 	"regexp"
 	"strings"
 )
@@ -17,12 +18,33 @@ var processPatterns = []*regexp.Regexp{
 // processFile is a file that tells what a process is, or what it was started with.
 var processFile = regexp.MustCompile(`^proc/[^/]+/(?:task/[^/]+/)?(?:comm|cmdline|environ)$`)
 
-// File returns a file's text with everything masked that was learned, and all of it where the file is about a process.
+// mountFile lists what is mounted where.
+var mountFile = regexp.MustCompile(`^proc/[^/]+/mount(?:info|s)$`)
+
+// File returns a file's text with everything masked that was learned, all of it where the file is about a process, and without
+// the mounts of disks and shares, whose names are nobody's business.
 func (m *Mask) File(name, text string) string {
-	if processFile.MatchString(name) {
+	whole := strings.TrimSpace(text)
+	switch masked := m.inPlace[strings.ToLower(whole)]; {
+	case processFile.MatchString(name):
 		return m.process(text)
+	case mountFile.MatchString(name):
+		return m.Text(groupMounts(text))
+	case path.Base(name) == "hostname" && masked != "":
+		return masked + "\n"
 	}
 	return m.Text(text)
+}
+
+// groupMounts leaves only the mounts of control groups, which say where a limit of memory stands.
+func groupMounts(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, " cgroup") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
 }
 
 func (m *Mask) maskProcesses(text string) string {

@@ -10,7 +10,7 @@ import (
 // FuzzOpen holds that no index of a recording breaks who opens it or asks what it names.
 func FuzzOpen(f *testing.F) {
 	f.Add(`{"version":1,"os":"linux","arch":"amd64","files":{"proc/meminfo":[{"text":"index.json"},{"error":{"kinds":["permission"],"text":"no"}}],"a":[]},` +
-		`"folders":{"sys":{"entries":[{"name":"class","kind":"folder"}]},"x":{"error":{"text":"gone"}}},"links":{"sys/link":"class"},` +
+		`"folders":{"sys":{"entries":{"class":"folder"}},"x":{"error":{"text":"gone"}}},"links":{"sys/link":"class"},` +
 		`"commands":[{"name":"smi","args":["-q"],"answers":[{"stdout":"index.json","exit_code":3}]}],"calls":[{"name":"host","args":[],"answers":[{"json":{"a":1}}]}]}`)
 	f.Add(`{"version":1,"files":{"":[],"/":[],"..":[],"a/b":[],"a":[]},"folders":{"a/b/c":{}}}`)
 	f.Add(`{"version":1,"commands":[{}],"calls":[{}]}`)

@@ -151,8 +151,8 @@ func (r *Recorder) learn() {
 		}
 	}
 	for _, name := range sortedKeys(r.folders) {
-		for _, e := range r.folders[name].Entries {
-			r.mask.Learn(e.Name)
+		for entry := range r.folders[name].Entries {
+			r.mask.Learn(entry)
 		}
 	}
 	for _, name := range sortedKeys(r.links) {

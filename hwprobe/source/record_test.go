@@ -249,7 +249,7 @@ func TestRecordingThatCannotBeOpened(t *testing.T) {
 		t.Error("a folder that is not there was opened")
 	}
 	for name, text := range map[string]string{"no index": "", "no JSON": "{", "later version": `{"version": 99}`,
-		"a copy outside": `{"version":1,"files":{"a":[{"text":"../outside"}]}}`, "a folder in itself": `{"version":1,"folders":{"a":{"entries":[{"name":"","kind":"folder"}]}}}`, "a path out of it": `{"version":1,"files":{"../a":[]}}`,
+		"a copy outside": `{"version":1,"files":{"a":[{"text":"../outside"}]}}`, "a folder in itself": `{"version":1,"folders":{"a":{"entries":{"":"folder"}}}}`, "a path out of it": `{"version":1,"files":{"../a":[]}}`,
 		"a missing copy": `{"version":1,"files":{"a":[{"text":"files/a"}]}}`} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(filepath.Dir(dir), "outside"), []byte("x"), 0o600); err != nil {

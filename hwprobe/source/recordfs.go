@@ -25,9 +25,9 @@ func (r recordingFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	if absent(err) {
 		return entries, err
 	}
-	f := folder{Error: failureOf(err)}
+	f := folder{Error: failureOf(err), Entries: map[string]entryKind{}}
 	for _, e := range entries {
-		f.Entries = append(f.Entries, entry{Name: e.Name(), Kind: kindOf(e.Type())})
+		f.Entries[e.Name()] = kindOf(e.Type())
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -36,13 +36,8 @@ type stored struct {
 }
 
 type folder struct {
-	Entries []entry  `json:"entries,omitempty"`
-	Error   *failure `json:"error,omitempty"`
-}
-
-type entry struct {
-	Name string    `json:"name"`
-	Kind entryKind `json:"kind"`
+	Entries map[string]entryKind `json:"entries,omitempty"` // by name
+	Error   *failure             `json:"error,omitempty"`
 }
 
 type entryKind string
@@ -62,7 +57,7 @@ type command struct {
 type output struct {
 	Stdout   string   `json:"stdout,omitempty"` // path of its copy below the recording
 	Stderr   string   `json:"stderr,omitempty"`
-	ExitCode int      `json:"exit_code"`
+	ExitCode int      `json:"exit_code,omitempty"`
 	Error    *failure `json:"error,omitempty"`
 	stdout   string
 	stderr   string

@@ -49,9 +49,9 @@ func (x index) check() error {
 		if !fs.ValidPath(name) {
 			return fmt.Errorf("%q is no path", name)
 		}
-		for _, e := range x.Folders[name].Entries {
-			if !fs.ValidPath(e.Name) || e.Name == "." || strings.Contains(e.Name, "/") {
-				return fmt.Errorf("%q is no name of a file", e.Name)
+		for entry := range x.Folders[name].Entries {
+			if !fs.ValidPath(entry) || entry == "." || strings.Contains(entry, "/") {
+				return fmt.Errorf("%q is no name of a file", entry)
 			}
 		}
 	}

@@ -28,12 +28,9 @@ func (r replayFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	if f.Error != nil {
 		return nil, f.Error.error()
 	}
-	kinds := map[string]entryKind{}
-	for _, e := range f.Entries {
-		kinds[e.Name] = e.Kind
-	}
-	if len(f.Entries) == 0 { // never listed: it has what was read below it
-		r.below(name, kinds)
+	kinds := f.Entries
+	if len(kinds) == 0 { // never listed: it has what was read below it
+		kinds = r.below(name)
 	}
 	if !listed && len(kinds) == 0 {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
@@ -46,7 +43,8 @@ func (r replayFS) ReadDir(name string) ([]fs.DirEntry, error) {
 }
 
 // below adds the entries of a folder that are known because something in them was read.
-func (r replayFS) below(folder string, kinds map[string]entryKind) {
+func (r replayFS) below(folder string) map[string]entryKind {
+	kinds := map[string]entryKind{}
 	add := func(name string, kind entryKind) {
 		rest, in := name, folder == "."
 		if !in {
@@ -67,6 +65,7 @@ func (r replayFS) below(folder string, kinds map[string]entryKind) {
 	for name := range r.index.Folders {
 		add(name, kindFolder)
 	}
+	return kinds
 }
 
 // ReadLink implements fs.ReadLinkFS.

@@ -59,9 +59,9 @@ func (w *writer) file(name string, answers []stored) []stored {
 }
 
 func (w *writer) folder(f folder) folder {
-	masked := folder{Error: w.failure(f.Error)}
-	for _, e := range f.Entries {
-		masked.Entries = append(masked.Entries, entry{Name: w.mask.Text(e.Name), Kind: e.Kind})
+	masked := folder{Error: w.failure(f.Error), Entries: map[string]entryKind{}}
+	for name, kind := range f.Entries {
+		masked.Entries[w.mask.Text(name)] = kind
 	}
 	return masked
 }
