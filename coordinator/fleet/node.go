@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -31,7 +32,7 @@ func (n *node) state() scheduler.NodeState {
 	switch {
 	case n.lost:
 		return scheduler.NodeLost
-	case n.client == nil, !n.report.GetOllama().GetReachable():
+	case n.client == nil, !n.report.GetOllama().GetReachable(), n.lostAccelerator() != "":
 		return scheduler.NodeDegraded
 	default:
 		return scheduler.NodeUp
@@ -46,10 +47,28 @@ func (n *node) problem() string {
 		return "the connection broke; connecting again"
 	case !n.report.GetOllama().GetReachable():
 		return "its Ollama does not answer: " + n.report.GetOllama().GetError()
+	case n.lostAccelerator() != "":
+		return fmt.Sprintf("its accelerator %s is lost: without it Ollama would compute on the processor", n.lostAccelerator())
 	default:
 		return ""
 	}
 }
+
+// lostAccelerator names a device that is there no more, on a machine that has no other. It is not a machine without accelerators:
+// in a container that lost its GPU after hours, Ollama goes on and computes on the processor.
+func (n *node) lostAccelerator() (name string) {
+	for _, d := range n.report.GetDevices() {
+		switch {
+		case usable(d):
+			return ""
+		case d.GetState() == "lost":
+			name = d.GetName()
+		}
+	}
+	return name
+}
+
+func usable(d *workerv1.Device) bool { return d.GetState() == "ok" || d.GetState() == "asleep" }
 
 // snapshot is the node as the scheduler sees it, without what only the engine knows.
 func (n *node) snapshot() scheduler.Node {
@@ -61,7 +80,7 @@ func (n *node) snapshot() scheduler.Node {
 			FreeAge: time.Since(n.lastSeen)})
 	}
 	for _, d := range r.GetDevices() {
-		out.Devices = append(out.Devices, scheduler.Device{Name: d.GetName(), Pool: d.GetPoolId(), Usable: d.GetState() == "ok" || d.GetState() == "asleep"})
+		out.Devices = append(out.Devices, scheduler.Device{Name: d.GetName(), Pool: d.GetPoolId(), Usable: usable(d)})
 	}
 	for _, m := range r.GetModels() {
 		out.Models = append(out.Models, scheduler.Model{Name: m.GetName(), Digest: m.GetDigest(), FileBytes: m.GetFileBytes(), Shape: Shape(m.GetShape()), Embedding: m.GetEmbedding()})
