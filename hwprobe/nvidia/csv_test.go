@@ -46,7 +46,7 @@ func TestMemoryCellsAreNumbersOrUnknown(t *testing.T) {
 		{"memory.total [MiB], memory.free [MiB]", "8 GiB", "1 MiB", "? ?"},
 		{"memory.total [MiB], memory.free [MiB]", "0 MiB", "0 MiB", "? ?"},
 		{"memory.total [MiB], memory.free [MiB]", "8192 MiB", "9000 MiB", "? ?"},
-		{"memory.total [MiB], memory.free [MiB]", "17592186044416 MiB", "1 MiB", "? ?"}, // 2^64 bytes
+		{"memory.total [MiB], memory.free [MiB]", "17592186044424 MiB", "1 MiB", "? ?"}, // 2^64 bytes and 8 MiB
 		{"memory.total [MiB], memory.free [MiB]", "-1 MiB", "ERR!", "? ?"},
 		{"memory.total [MiB], memory.free [MiB]", "8192,00 MiB", "1", "? ?"},
 	} {

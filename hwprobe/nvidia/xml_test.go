@@ -67,7 +67,7 @@ func TestXMLCutShortKeepsTheDevicesBefore(t *testing.T) {
 }
 
 func TestXMLHostileSizes(t *testing.T) {
-	for _, total := range []string{"99999999999999999999 MiB", "17592186044416 MiB", "-5 MiB", "1e9 MiB", "8192 GiB", "0 MiB", "0x10 MiB", "8,192 MiB"} {
+	for _, total := range []string{"99999999999999999999 MiB", "17592186044424 MiB", "-5 MiB", "1e9 MiB", "8192 GiB", "0 MiB", "0x10 MiB", "8,192 MiB"} {
 		x := `<nvidia_smi_log><gpu id="00000000:01:00.0"><uuid>GPU-1</uuid><fb_memory_usage><total>` + total + `</total><free>1 MiB</free></fb_memory_usage></gpu></nvidia_smi_log>`
 		checkPools(t, find(t, pc(smi{xml: x}, nil)), "gpu:0000:01:00.0 ? ?")
 	}
