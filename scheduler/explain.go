@@ -246,7 +246,7 @@ func (p *Planner) static(g *group, i int) (Verdict, string) {
 	case g.key.pinned != "" && g.key.pinned != h.ID:
 		return VerdictExcluded, "the attempt already runs on another machine"
 	case p.shunned(h, f):
-		return VerdictExcluded, fmt.Sprintf("it did not fit there a short while ago; not tried again for %s", span(h.Avoid[f.digest].Sub(p.now)))
+		return VerdictExcluded, fmt.Sprintf("it did not fit there a short while ago; not tried again for %s", span(h.shunnedUntil(f).Sub(p.now)))
 	case candidate:
 		return "", ""
 	case g.blocked(h, i):

@@ -214,10 +214,15 @@ func (f *fit) wrongKind(embed bool) bool {
 	return f.model != nil && f.model.Embedding && !embed
 }
 
-// shunned: the model spilled or ran out of memory there a short while ago.
-func (p *Planner) shunned(h *host, f *fit) bool {
-	until, ok := h.Avoid[f.digest]
-	return ok && p.now.Before(until)
+// shunned: the model spilled or ran out of memory there a short while ago, with that context or a smaller one.
+func (p *Planner) shunned(h *host, f *fit) bool { return p.now.Before(h.shunnedUntil(f)) }
+
+func (h *host) shunnedUntil(f *fit) time.Time {
+	until := h.Avoid[f.digest]
+	if u, ok := h.Unfit[f.digest]; ok && f.context >= u.Context && u.Until.After(until) {
+		until = u.Until
+	}
+	return until
 }
 
 // age is how long a task has waited; 0 when that is not known.

@@ -16,6 +16,7 @@ type host struct {
 	residents []resident    // Node.Loaded by index, then what is loading or planned
 	servers   places        // when each of MaxCalls calls is expected to end; empty without a cap
 	calls     int           // that run now, those started by this plan included
+	front     uint8         // least share of the tasks that could start here now, see rank
 	token     time.Duration // until the load in flight is expected to end
 	loading   *Claim        // the load in flight, this plan's included
 	reserved  *group        // the group that the node is kept for

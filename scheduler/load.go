@@ -191,7 +191,7 @@ func (p *Planner) option(g *group, s *site) option {
 	if !f.room.ok || h.State != NodeUp || h.reserved != nil && h.reserved != g {
 		return option{}
 	}
-	_, server := p.first(h.servers)
+	server := p.serverFor(g, h)
 	o := option{}
 	if h.clearing == nil {
 		o.way = h.clear(f, func(j int) bool { return h.spareFor(j) || h.drained(j, g) })
@@ -214,6 +214,19 @@ func (p *Planner) option(g *group, s *site) option {
 		o.cost += h.regret(j)
 	}
 	return o
+}
+
+// serverFor is when a load for the group could begin on a node with a cap on calls, as which a load counts: after the calls that count
+// on it, unless the group is overdue or of a run that got less.
+func (p *Planner) serverFor(g *group, h *host) time.Duration {
+	_, at := p.first(h.servers)
+	if at > 0 && (p.overdue(g) || len(g.head) > 0 && g.head[0].share < h.front) {
+		at = p.saved[h.servers.from]
+		for k := h.servers.from; k < h.servers.to; k++ {
+			at = min(at, p.saved[k])
+		}
+	}
+	return at
 }
 
 // wayLater is how room could be made once what runs and waits on the node has ended, what is coming included.

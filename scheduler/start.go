@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -9,6 +10,9 @@ import (
 // models are counted on, and when the last task of every group would end. It decides nothing.
 func (p *Planner) forecast(priority Priority) {
 	p.save()
+	for _, h := range p.hosts {
+		h.front = math.MaxUint8
+	}
 	for _, r := range p.queue(priority) {
 		g := p.of[r.task]
 		t := &p.tasks[r.task]
@@ -27,6 +31,7 @@ func (p *Planner) forecast(priority Priority) {
 		g.level = max(g.level, c.end)
 		if c.begin == 0 {
 			g.soon++
+			h.front = min(h.front, r.share)
 		}
 	}
 	for _, g := range p.groups {
