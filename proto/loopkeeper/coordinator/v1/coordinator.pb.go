@@ -621,6 +621,8 @@ type SubmitRequest struct {
 	DryRun           bool                     `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`                                 // check everything, start nothing
 	Models           []string                 `protobuf:"bytes,6,rep,name=models,proto3" json:"models,omitempty"`                                                // models known to be needed; checked against the fleet before the run starts
 	TimeLimitSeconds int64                    `protobuf:"varint,7,opt,name=time_limit_seconds,json=timeLimitSeconds,proto3" json:"time_limit_seconds,omitempty"` // active time; 0: the default
+	Priority         string                   `protobuf:"bytes,8,opt,name=priority,proto3" json:"priority,omitempty"`                                            // interactive, normal or batch; empty: normal
+	Weight           float64                  `protobuf:"fixed64,9,opt,name=weight,proto3" json:"weight,omitempty"`                                              // share of the machines beside other runs; 0 counts as 1
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -711,6 +713,20 @@ func (x *SubmitRequest) GetModels() []string {
 func (x *SubmitRequest) GetTimeLimitSeconds() int64 {
 	if x != nil {
 		return x.TimeLimitSeconds
+	}
+	return 0
+}
+
+func (x *SubmitRequest) GetPriority() string {
+	if x != nil {
+		return x.Priority
+	}
+	return ""
+}
+
+func (x *SubmitRequest) GetWeight() float64 {
+	if x != nil {
+		return x.Weight
 	}
 	return 0
 }
@@ -966,6 +982,8 @@ type Run struct {
 	Failures      []*FailureGroup        `protobuf:"bytes,22,rep,name=failures,proto3" json:"failures,omitempty"`
 	Outputs       []string               `protobuf:"bytes,23,rep,name=outputs,proto3" json:"outputs,omitempty"`                               // names
 	CancelReason  string                 `protobuf:"bytes,24,opt,name=cancel_reason,json=cancelReason,proto3" json:"cancel_reason,omitempty"` // of a cancelled run, as its user gave it
+	Priority      string                 `protobuf:"bytes,25,opt,name=priority,proto3" json:"priority,omitempty"`                             // interactive, normal or batch
+	Weight        float64                `protobuf:"fixed64,26,opt,name=weight,proto3" json:"weight,omitempty"`                               // share beside other runs; 0 counts as 1
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1166,6 +1184,20 @@ func (x *Run) GetCancelReason() string {
 		return x.CancelReason
 	}
 	return ""
+}
+
+func (x *Run) GetPriority() string {
+	if x != nil {
+		return x.Priority
+	}
+	return ""
+}
+
+func (x *Run) GetWeight() float64 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
 }
 
 type Step struct {
@@ -2624,7 +2656,12 @@ func (*ListNodesRequest) Descriptor() ([]byte, []int) {
 type ListNodesResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Nodes         []*Node                `protobuf:"bytes,1,rep,name=nodes,proto3" json:"nodes,omitempty"`
-	Candidates    []string               `protobuf:"bytes,2,rep,name=candidates,proto3" json:"candidates,omitempty"` // found but not accepted, with the reason
+	Candidates    []string               `protobuf:"bytes,2,rep,name=candidates,proto3" json:"candidates,omitempty"`   // found but not accepted, with the reason
+	Waiting       []*ModelQueue          `protobuf:"bytes,3,rep,name=waiting,proto3" json:"waiting,omitempty"`         // what open runs wait for, by model
+	Resources     []*ResourceUse         `protobuf:"bytes,4,rep,name=resources,proto3" json:"resources,omitempty"`     // every resource that has a limit, by name
+	Findings      []*Finding             `protobuf:"bytes,5,rep,name=findings,proto3" json:"findings,omitempty"`       // what is not as it should be between machines, or in the settings
+	Suggestions   []*Suggestion          `protobuf:"bytes,6,rep,name=suggestions,proto3" json:"suggestions,omitempty"` // downloads that would pay
+	Pins          []*Pin                 `protobuf:"bytes,7,rep,name=pins,proto3" json:"pins,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2673,12 +2710,408 @@ func (x *ListNodesResponse) GetCandidates() []string {
 	return nil
 }
 
+func (x *ListNodesResponse) GetWaiting() []*ModelQueue {
+	if x != nil {
+		return x.Waiting
+	}
+	return nil
+}
+
+func (x *ListNodesResponse) GetResources() []*ResourceUse {
+	if x != nil {
+		return x.Resources
+	}
+	return nil
+}
+
+func (x *ListNodesResponse) GetFindings() []*Finding {
+	if x != nil {
+		return x.Findings
+	}
+	return nil
+}
+
+func (x *ListNodesResponse) GetSuggestions() []*Suggestion {
+	if x != nil {
+		return x.Suggestions
+	}
+	return nil
+}
+
+func (x *ListNodesResponse) GetPins() []*Pin {
+	if x != nil {
+		return x.Pins
+	}
+	return nil
+}
+
+// ModelQueue is what waits for a model.
+type ModelQueue struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Model         string                 `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
+	Waiting       int64                  `protobuf:"varint,2,opt,name=waiting,proto3" json:"waiting,omitempty"`                        // items
+	WaitingFor    string                 `protobuf:"bytes,3,opt,name=waiting_for,json=waitingFor,proto3" json:"waiting_for,omitempty"` // as Reason.waiting_for, of the one that has waited longest
+	Why           string                 `protobuf:"bytes,4,opt,name=why,proto3" json:"why,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ModelQueue) Reset() {
+	*x = ModelQueue{}
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ModelQueue) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ModelQueue) ProtoMessage() {}
+
+func (x *ModelQueue) ProtoReflect() protoreflect.Message {
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ModelQueue.ProtoReflect.Descriptor instead.
+func (*ModelQueue) Descriptor() ([]byte, []int) {
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *ModelQueue) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *ModelQueue) GetWaiting() int64 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *ModelQueue) GetWaitingFor() string {
+	if x != nil {
+		return x.WaitingFor
+	}
+	return ""
+}
+
+func (x *ModelQueue) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+// ResourceUse is what calls hold of a resource and what waits for it.
+type ResourceUse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Cap           int32                  `protobuf:"varint,2,opt,name=cap,proto3" json:"cap,omitempty"` // calls at once; 0: any number
+	InUse         int32                  `protobuf:"varint,3,opt,name=in_use,json=inUse,proto3" json:"in_use,omitempty"`
+	Waiting       int64                  `protobuf:"varint,4,opt,name=waiting,proto3" json:"waiting,omitempty"`                      // of the calls that could start next
+	Rate          float64                `protobuf:"fixed64,5,opt,name=rate,proto3" json:"rate,omitempty"`                           // starts per second; 0: any number
+	NextNanos     int64                  `protobuf:"varint,6,opt,name=next_nanos,json=nextNanos,proto3" json:"next_nanos,omitempty"` // until the rate allows a start
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResourceUse) Reset() {
+	*x = ResourceUse{}
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResourceUse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResourceUse) ProtoMessage() {}
+
+func (x *ResourceUse) ProtoReflect() protoreflect.Message {
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResourceUse.ProtoReflect.Descriptor instead.
+func (*ResourceUse) Descriptor() ([]byte, []int) {
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *ResourceUse) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ResourceUse) GetCap() int32 {
+	if x != nil {
+		return x.Cap
+	}
+	return 0
+}
+
+func (x *ResourceUse) GetInUse() int32 {
+	if x != nil {
+		return x.InUse
+	}
+	return 0
+}
+
+func (x *ResourceUse) GetWaiting() int64 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *ResourceUse) GetRate() float64 {
+	if x != nil {
+		return x.Rate
+	}
+	return 0
+}
+
+func (x *ResourceUse) GetNextNanos() int64 {
+	if x != nil {
+		return x.NextNanos
+	}
+	return 0
+}
+
+// Finding is something a person should know.
+type Finding struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Code          string                 `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"` // digest_conflict, pin_unknown, …
+	Text          string                 `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	Next          []string               `protobuf:"bytes,3,rep,name=next,proto3" json:"next,omitempty"`
+	Model         string                 `protobuf:"bytes,4,opt,name=model,proto3" json:"model,omitempty"` // may be empty
+	Node          string                 `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`   // name; may be empty
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Finding) Reset() {
+	*x = Finding{}
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Finding) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Finding) ProtoMessage() {}
+
+func (x *Finding) ProtoReflect() protoreflect.Message {
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Finding.ProtoReflect.Descriptor instead.
+func (*Finding) Descriptor() ([]byte, []int) {
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *Finding) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
+func (x *Finding) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *Finding) GetNext() []string {
+	if x != nil {
+		return x.Next
+	}
+	return nil
+}
+
+func (x *Finding) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *Finding) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+// Suggestion is a download that would end the waiting sooner.
+type Suggestion struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Model         string                 `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
+	Node          string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"` // name
+	Why           string                 `protobuf:"bytes,3,opt,name=why,proto3" json:"why,omitempty"`
+	Command       string                 `protobuf:"bytes,4,opt,name=command,proto3" json:"command,omitempty"`
+	UnderWay      bool                   `protobuf:"varint,5,opt,name=under_way,json=underWay,proto3" json:"under_way,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Suggestion) Reset() {
+	*x = Suggestion{}
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Suggestion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Suggestion) ProtoMessage() {}
+
+func (x *Suggestion) ProtoReflect() protoreflect.Message {
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Suggestion.ProtoReflect.Descriptor instead.
+func (*Suggestion) Descriptor() ([]byte, []int) {
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *Suggestion) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *Suggestion) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Suggestion) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *Suggestion) GetCommand() string {
+	if x != nil {
+		return x.Command
+	}
+	return ""
+}
+
+func (x *Suggestion) GetUnderWay() bool {
+	if x != nil {
+		return x.UnderWay
+	}
+	return false
+}
+
+// Pin keeps a model loaded on machines.
+type Pin struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Model         string                 `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
+	Nodes         []string               `protobuf:"bytes,2,rep,name=nodes,proto3" json:"nodes,omitempty"` // ids or names, as in the settings
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Pin) Reset() {
+	*x = Pin{}
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Pin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Pin) ProtoMessage() {}
+
+func (x *Pin) ProtoReflect() protoreflect.Message {
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Pin.ProtoReflect.Descriptor instead.
+func (*Pin) Descriptor() ([]byte, []int) {
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *Pin) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *Pin) GetNodes() []string {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
 type Node struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Address       string                 `protobuf:"bytes,3,opt,name=address,proto3" json:"address,omitempty"`
-	State         string                 `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"` // up, lost, draining, degraded
+	State         string                 `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"` // up, lost, draining, degraded, paused
 	LastSeen      *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=last_seen,json=lastSeen,proto3" json:"last_seen,omitempty"`
 	Version       string                 `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"`
 	Simulated     bool                   `protobuf:"varint,7,opt,name=simulated,proto3" json:"simulated,omitempty"`
@@ -2687,13 +3120,19 @@ type Node struct {
 	Busy          int32                  `protobuf:"varint,10,opt,name=busy,proto3" json:"busy,omitempty"` // attempts of ours in flight
 	Claims        []*Claim               `protobuf:"bytes,11,rep,name=claims,proto3" json:"claims,omitempty"`
 	Problem       string                 `protobuf:"bytes,12,opt,name=problem,proto3" json:"problem,omitempty"`
+	Why           string                 `protobuf:"bytes,13,opt,name=why,proto3" json:"why,omitempty"`                            // of a state that the machine itself does not report: drained, paused, outside its hours, failures
+	Until         *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=until,proto3" json:"until,omitempty"`                        // when that state ends by itself; absent: not by itself, or unknown
+	Pools         []*PoolUse             `protobuf:"bytes,15,rep,name=pools,proto3" json:"pools,omitempty"`                        // those that models go to
+	Incidents     []*Incident            `protobuf:"bytes,16,rep,name=incidents,proto3" json:"incidents,omitempty"`                // the newest first
+	MaxCalls      int32                  `protobuf:"varint,17,opt,name=max_calls,json=maxCalls,proto3" json:"max_calls,omitempty"` // calls at once over all models; 0: no cap
+	Pulls         []*Pull                `protobuf:"bytes,18,rep,name=pulls,proto3" json:"pulls,omitempty"`                        // downloads under way
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[38]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2705,7 +3144,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[38]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2718,7 +3157,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{38}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Node) GetId() string {
@@ -2805,19 +3244,72 @@ func (x *Node) GetProblem() string {
 	return ""
 }
 
+func (x *Node) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *Node) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+func (x *Node) GetPools() []*PoolUse {
+	if x != nil {
+		return x.Pools
+	}
+	return nil
+}
+
+func (x *Node) GetIncidents() []*Incident {
+	if x != nil {
+		return x.Incidents
+	}
+	return nil
+}
+
+func (x *Node) GetMaxCalls() int32 {
+	if x != nil {
+		return x.MaxCalls
+	}
+	return 0
+}
+
+func (x *Node) GetPulls() []*Pull {
+	if x != nil {
+		return x.Pulls
+	}
+	return nil
+}
+
+// Claim is memory that a model holds, or will hold when it is loaded.
 type Claim struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Model         string                 `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
 	Bytes         uint64                 `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
-	Context       int32                  `protobuf:"varint,3,opt,name=context,proto3" json:"context,omitempty"`
+	Context       int32                  `protobuf:"varint,3,opt,name=context,proto3" json:"context,omitempty"` // tokens per slot
 	Loading       bool                   `protobuf:"varint,4,opt,name=loading,proto3" json:"loading,omitempty"`
+	Busy          int32                  `protobuf:"varint,5,opt,name=busy,proto3" json:"busy,omitempty"`   // calls of ours that run on it
+	Slots         int32                  `protobuf:"varint,6,opt,name=slots,proto3" json:"slots,omitempty"` // calls that it takes at once
+	Pinned        bool                   `protobuf:"varint,7,opt,name=pinned,proto3" json:"pinned,omitempty"`
+	Foreign       bool                   `protobuf:"varint,8,opt,name=foreign,proto3" json:"foreign,omitempty"`     // loaded by somebody else: never unloaded
+	Leaving       bool                   `protobuf:"varint,9,opt,name=leaving,proto3" json:"leaving,omitempty"`     // an unload is under way
+	Since         *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=since,proto3" json:"since,omitempty"`         // when it was loaded or first seen, or its load was decided
+	Idle          *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=idle,proto3" json:"idle,omitempty"`           // since when nothing ran on it; absent while something does
+	Condemned     string                 `protobuf:"bytes,12,opt,name=condemned,proto3" json:"condemned,omitempty"` // why it goes as soon as nothing runs on it
+	Digest        string                 `protobuf:"bytes,13,opt,name=digest,proto3" json:"digest,omitempty"`
+	VramBytes     *uint64                `protobuf:"varint,14,opt,name=vram_bytes,json=vramBytes,proto3,oneof" json:"vram_bytes,omitempty"` // of bytes, what lies on an accelerator; absent while it loads
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[39]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2829,7 +3321,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[39]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2842,7 +3334,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{39}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Claim) GetModel() string {
@@ -2873,6 +3365,331 @@ func (x *Claim) GetLoading() bool {
 	return false
 }
 
+func (x *Claim) GetBusy() int32 {
+	if x != nil {
+		return x.Busy
+	}
+	return 0
+}
+
+func (x *Claim) GetSlots() int32 {
+	if x != nil {
+		return x.Slots
+	}
+	return 0
+}
+
+func (x *Claim) GetPinned() bool {
+	if x != nil {
+		return x.Pinned
+	}
+	return false
+}
+
+func (x *Claim) GetForeign() bool {
+	if x != nil {
+		return x.Foreign
+	}
+	return false
+}
+
+func (x *Claim) GetLeaving() bool {
+	if x != nil {
+		return x.Leaving
+	}
+	return false
+}
+
+func (x *Claim) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *Claim) GetIdle() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Idle
+	}
+	return nil
+}
+
+func (x *Claim) GetCondemned() string {
+	if x != nil {
+		return x.Condemned
+	}
+	return ""
+}
+
+func (x *Claim) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *Claim) GetVramBytes() uint64 {
+	if x != nil && x.VramBytes != nil {
+		return *x.VramBytes
+	}
+	return 0
+}
+
+// PoolUse is what is in one pool of memory, bytes.
+type PoolUse struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Id             string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Kind           string                 `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	TotalBytes     *uint64                `protobuf:"varint,3,opt,name=total_bytes,json=totalBytes,proto3,oneof" json:"total_bytes,omitempty"`
+	FreeBytes      *uint64                `protobuf:"varint,4,opt,name=free_bytes,json=freeBytes,proto3,oneof" json:"free_bytes,omitempty"`                // as measured
+	ClaimsBytes    uint64                 `protobuf:"varint,5,opt,name=claims_bytes,json=claimsBytes,proto3" json:"claims_bytes,omitempty"`                // of loaded models and the load in flight
+	ForeignBytes   uint64                 `protobuf:"varint,6,opt,name=foreign_bytes,json=foreignBytes,proto3" json:"foreign_bytes,omitempty"`             // in use beyond what loaded models hold: other programs
+	ReserveBytes   uint64                 `protobuf:"varint,7,opt,name=reserve_bytes,json=reserveBytes,proto3" json:"reserve_bytes,omitempty"`             // kept free
+	AvailableBytes *uint64                `protobuf:"varint,8,opt,name=available_bytes,json=availableBytes,proto3,oneof" json:"available_bytes,omitempty"` // for another model beside what is loaded
+	Stale          bool                   `protobuf:"varint,9,opt,name=stale,proto3" json:"stale,omitempty"`                                               // the measured figure is old: it only lowers what is available
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *PoolUse) Reset() {
+	*x = PoolUse{}
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PoolUse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PoolUse) ProtoMessage() {}
+
+func (x *PoolUse) ProtoReflect() protoreflect.Message {
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PoolUse.ProtoReflect.Descriptor instead.
+func (*PoolUse) Descriptor() ([]byte, []int) {
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *PoolUse) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *PoolUse) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *PoolUse) GetTotalBytes() uint64 {
+	if x != nil && x.TotalBytes != nil {
+		return *x.TotalBytes
+	}
+	return 0
+}
+
+func (x *PoolUse) GetFreeBytes() uint64 {
+	if x != nil && x.FreeBytes != nil {
+		return *x.FreeBytes
+	}
+	return 0
+}
+
+func (x *PoolUse) GetClaimsBytes() uint64 {
+	if x != nil {
+		return x.ClaimsBytes
+	}
+	return 0
+}
+
+func (x *PoolUse) GetForeignBytes() uint64 {
+	if x != nil {
+		return x.ForeignBytes
+	}
+	return 0
+}
+
+func (x *PoolUse) GetReserveBytes() uint64 {
+	if x != nil {
+		return x.ReserveBytes
+	}
+	return 0
+}
+
+func (x *PoolUse) GetAvailableBytes() uint64 {
+	if x != nil && x.AvailableBytes != nil {
+		return *x.AvailableBytes
+	}
+	return 0
+}
+
+func (x *PoolUse) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
+// Incident is something that happened to a machine and that no run tells.
+type Incident struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Time          *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
+	Kind          string                 `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`   // spilled, vanished, opened, stuck, use, pulled
+	Model         string                 `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"` // may be empty
+	Text          string                 `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Incident) Reset() {
+	*x = Incident{}
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Incident) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Incident) ProtoMessage() {}
+
+func (x *Incident) ProtoReflect() protoreflect.Message {
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Incident.ProtoReflect.Descriptor instead.
+func (*Incident) Descriptor() ([]byte, []int) {
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *Incident) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *Incident) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Incident) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *Incident) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+// Pull is a download under way.
+type Pull struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Model          string                 `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
+	Status         string                 `protobuf:"bytes,2,opt,name=status,proto3" json:"status,omitempty"` // as Ollama says it
+	CompletedBytes uint64                 `protobuf:"varint,3,opt,name=completed_bytes,json=completedBytes,proto3" json:"completed_bytes,omitempty"`
+	TotalBytes     uint64                 `protobuf:"varint,4,opt,name=total_bytes,json=totalBytes,proto3" json:"total_bytes,omitempty"`                // 0: not known yet
+	BytesPerSecond float64                `protobuf:"fixed64,5,opt,name=bytes_per_second,json=bytesPerSecond,proto3" json:"bytes_per_second,omitempty"` // 0: not known yet
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Pull) Reset() {
+	*x = Pull{}
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Pull) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Pull) ProtoMessage() {}
+
+func (x *Pull) ProtoReflect() protoreflect.Message {
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Pull.ProtoReflect.Descriptor instead.
+func (*Pull) Descriptor() ([]byte, []int) {
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *Pull) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *Pull) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+func (x *Pull) GetCompletedBytes() uint64 {
+	if x != nil {
+		return x.CompletedBytes
+	}
+	return 0
+}
+
+func (x *Pull) GetTotalBytes() uint64 {
+	if x != nil {
+		return x.TotalBytes
+	}
+	return 0
+}
+
+func (x *Pull) GetBytesPerSecond() float64 {
+	if x != nil {
+		return x.BytesPerSecond
+	}
+	return 0
+}
+
 type ExplainRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Subject:
@@ -2888,7 +3705,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[40]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2900,7 +3717,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[40]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2913,7 +3730,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{40}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ExplainRequest) GetSubject() isExplainRequest_Subject {
@@ -2973,14 +3790,18 @@ func (*ExplainRequest_RunId) isExplainRequest_Subject() {}
 
 type ExplainResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Explanations  []*Explanation         `protobuf:"bytes,1,rep,name=explanations,proto3" json:"explanations,omitempty"`
+	Explanations  []*Explanation         `protobuf:"bytes,1,rep,name=explanations,proto3" json:"explanations,omitempty"` // how it is now
+	Decisions     []*Explanation         `protobuf:"bytes,2,rep,name=decisions,proto3" json:"decisions,omitempty"`       // as they were taken, oldest first, of each step the newest few that differ
+	Incidents     []*Incident            `protobuf:"bytes,3,rep,name=incidents,proto3" json:"incidents,omitempty"`       // of the model, the newest first
+	Suggestions   []*Suggestion          `protobuf:"bytes,4,rep,name=suggestions,proto3" json:"suggestions,omitempty"`   // of the model
+	Findings      []*Finding             `protobuf:"bytes,5,rep,name=findings,proto3" json:"findings,omitempty"`         // of the model
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[41]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2992,7 +3813,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[41]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3005,12 +3826,40 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{41}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ExplainResponse) GetExplanations() []*Explanation {
 	if x != nil {
 		return x.Explanations
+	}
+	return nil
+}
+
+func (x *ExplainResponse) GetDecisions() []*Explanation {
+	if x != nil {
+		return x.Decisions
+	}
+	return nil
+}
+
+func (x *ExplainResponse) GetIncidents() []*Incident {
+	if x != nil {
+		return x.Incidents
+	}
+	return nil
+}
+
+func (x *ExplainResponse) GetSuggestions() []*Suggestion {
+	if x != nil {
+		return x.Suggestions
+	}
+	return nil
+}
+
+func (x *ExplainResponse) GetFindings() []*Finding {
+	if x != nil {
+		return x.Findings
 	}
 	return nil
 }
@@ -3022,15 +3871,18 @@ type Explanation struct {
 	WaitingFor    string                 `protobuf:"bytes,3,opt,name=waiting_for,json=waitingFor,proto3" json:"waiting_for,omitempty"`
 	Nodes         []*NodeVerdict         `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	Need          *Need                  `protobuf:"bytes,5,opt,name=need,proto3" json:"need,omitempty"`
-	Attempt       string                 `protobuf:"bytes,6,opt,name=attempt,proto3" json:"attempt,omitempty"` // with a run: the attempt's key, run/step/item/phase/number
-	Note          string                 `protobuf:"bytes,7,opt,name=note,proto3" json:"note,omitempty"`       // what was asked for and cannot be, such as a context beyond the model's own
+	Attempt       string                 `protobuf:"bytes,6,opt,name=attempt,proto3" json:"attempt,omitempty"`           // with a run: the attempt's key, run/step/item/phase/number
+	Note          string                 `protobuf:"bytes,7,opt,name=note,proto3" json:"note,omitempty"`                 // what was asked for and cannot be, such as a context beyond the model's own
+	At            *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=at,proto3" json:"at,omitempty"`                     // of a decision as it was taken; absent: how it is now
+	Action        string                 `protobuf:"bytes,9,opt,name=action,proto3" json:"action,omitempty"`             // of a decision as it was taken: start, wait, impossible
+	RunId         string                 `protobuf:"bytes,10,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"` // of a decision as it was taken
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[42]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3042,7 +3894,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[42]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3055,7 +3907,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{42}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Explanation) GetSubject() string {
@@ -3107,6 +3959,27 @@ func (x *Explanation) GetNote() string {
 	return ""
 }
 
+func (x *Explanation) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *Explanation) GetAction() string {
+	if x != nil {
+		return x.Action
+	}
+	return ""
+}
+
+func (x *Explanation) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
 type Need struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	WeightsBytes   uint64                 `protobuf:"varint,1,opt,name=weights_bytes,json=weightsBytes,proto3" json:"weights_bytes,omitempty"`
@@ -3121,7 +3994,7 @@ type Need struct {
 
 func (x *Need) Reset() {
 	*x = Need{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[43]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3133,7 +4006,7 @@ func (x *Need) String() string {
 func (*Need) ProtoMessage() {}
 
 func (x *Need) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[43]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3146,7 +4019,7 @@ func (x *Need) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Need.ProtoReflect.Descriptor instead.
 func (*Need) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{43}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Need) GetWeightsBytes() uint64 {
@@ -3201,13 +4074,16 @@ type NodeVerdict struct {
 	LargestContext int32                  `protobuf:"varint,6,opt,name=largest_context,json=largestContext,proto3" json:"largest_context,omitempty"`
 	Evict          []string               `protobuf:"bytes,7,rep,name=evict,proto3" json:"evict,omitempty"`
 	Why            string                 `protobuf:"bytes,8,opt,name=why,proto3" json:"why,omitempty"`
+	WaitNanos      int64                  `protobuf:"varint,9,opt,name=wait_nanos,json=waitNanos,proto3" json:"wait_nanos,omitempty"`     // the score: until a slot, or what is in the way, is expected to be free
+	LoadNanos      int64                  `protobuf:"varint,10,opt,name=load_nanos,json=loadNanos,proto3" json:"load_nanos,omitempty"`    // and the load
+	ServeNanos     int64                  `protobuf:"varint,11,opt,name=serve_nanos,json=serveNanos,proto3" json:"serve_nanos,omitempty"` // and the call itself; 0 of all three: no estimate
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
 
 func (x *NodeVerdict) Reset() {
 	*x = NodeVerdict{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[44]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3219,7 +4095,7 @@ func (x *NodeVerdict) String() string {
 func (*NodeVerdict) ProtoMessage() {}
 
 func (x *NodeVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[44]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3232,7 +4108,7 @@ func (x *NodeVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeVerdict.ProtoReflect.Descriptor instead.
 func (*NodeVerdict) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{44}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *NodeVerdict) GetNode() string {
@@ -3291,6 +4167,668 @@ func (x *NodeVerdict) GetWhy() string {
 	return ""
 }
 
+func (x *NodeVerdict) GetWaitNanos() int64 {
+	if x != nil {
+		return x.WaitNanos
+	}
+	return 0
+}
+
+func (x *NodeVerdict) GetLoadNanos() int64 {
+	if x != nil {
+		return x.LoadNanos
+	}
+	return 0
+}
+
+func (x *NodeVerdict) GetServeNanos() int64 {
+	if x != nil {
+		return x.ServeNanos
+	}
+	return 0
+}
+
+type FitRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Model         string                 `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`                           // name; with a shape only a label
+	Context       int32                  `protobuf:"varint,2,opt,name=context,proto3" json:"context,omitempty"`                      // tokens per slot; 0: as configured, else the default
+	Slots         int32                  `protobuf:"varint,3,opt,name=slots,proto3" json:"slots,omitempty"`                          // calls at once; 0: as each machine is set
+	Shape         *v1.Shape              `protobuf:"bytes,4,opt,name=shape,proto3" json:"shape,omitempty"`                           // of a model that no machine needs to have
+	FileBytes     uint64                 `protobuf:"varint,5,opt,name=file_bytes,json=fileBytes,proto3" json:"file_bytes,omitempty"` // with a shape
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FitRequest) Reset() {
+	*x = FitRequest{}
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FitRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FitRequest) ProtoMessage() {}
+
+func (x *FitRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FitRequest.ProtoReflect.Descriptor instead.
+func (*FitRequest) Descriptor() ([]byte, []int) {
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{53}
+}
+
+func (x *FitRequest) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *FitRequest) GetContext() int32 {
+	if x != nil {
+		return x.Context
+	}
+	return 0
+}
+
+func (x *FitRequest) GetSlots() int32 {
+	if x != nil {
+		return x.Slots
+	}
+	return 0
+}
+
+func (x *FitRequest) GetShape() *v1.Shape {
+	if x != nil {
+		return x.Shape
+	}
+	return nil
+}
+
+func (x *FitRequest) GetFileBytes() uint64 {
+	if x != nil {
+		return x.FileBytes
+	}
+	return 0
+}
+
+type FitResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Model         string                 `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
+	Digest        string                 `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`    // empty with a shape
+	Context       int32                  `protobuf:"varint,3,opt,name=context,proto3" json:"context,omitempty"` // as it would be loaded, tokens per slot
+	Asked         int32                  `protobuf:"varint,4,opt,name=asked,proto3" json:"asked,omitempty"`     // as in the request, or as configured
+	Nodes         []*NodeFit             `protobuf:"bytes,5,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	Trained       int32                  `protobuf:"varint,6,opt,name=trained,proto3" json:"trained,omitempty"` // the most tokens that the model takes; 0: unknown
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FitResponse) Reset() {
+	*x = FitResponse{}
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FitResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FitResponse) ProtoMessage() {}
+
+func (x *FitResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FitResponse.ProtoReflect.Descriptor instead.
+func (*FitResponse) Descriptor() ([]byte, []int) {
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{54}
+}
+
+func (x *FitResponse) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *FitResponse) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *FitResponse) GetContext() int32 {
+	if x != nil {
+		return x.Context
+	}
+	return 0
+}
+
+func (x *FitResponse) GetAsked() int32 {
+	if x != nil {
+		return x.Asked
+	}
+	return 0
+}
+
+func (x *FitResponse) GetNodes() []*NodeFit {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+func (x *FitResponse) GetTrained() int32 {
+	if x != nil {
+		return x.Trained
+	}
+	return 0
+}
+
+type NodeFit struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Node           string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"` // name
+	State          string                 `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
+	Pulled         bool                   `protobuf:"varint,3,opt,name=pulled,proto3" json:"pulled,omitempty"`
+	Verdict        string                 `protobuf:"bytes,4,opt,name=verdict,proto3" json:"verdict,omitempty"` // loaded, yes, evict, blocked, no, unknown
+	Slots          int32                  `protobuf:"varint,5,opt,name=slots,proto3" json:"slots,omitempty"`
+	Devices        int32                  `protobuf:"varint,6,opt,name=devices,proto3" json:"devices,omitempty"` // that it would be split over; 0: main memory
+	Need           *Need                  `protobuf:"bytes,7,opt,name=need,proto3" json:"need,omitempty"`        // absent: not known
+	Pools          []*PoolUse             `protobuf:"bytes,8,rep,name=pools,proto3" json:"pools,omitempty"`
+	AvailableBytes *uint64                `protobuf:"varint,9,opt,name=available_bytes,json=availableBytes,proto3,oneof" json:"available_bytes,omitempty"`
+	ShortBytes     uint64                 `protobuf:"varint,10,opt,name=short_bytes,json=shortBytes,proto3" json:"short_bytes,omitempty"`
+	Evict          []*Eviction            `protobuf:"bytes,11,rep,name=evict,proto3" json:"evict,omitempty"`
+	PredictedBytes uint64                 `protobuf:"varint,12,opt,name=predicted_bytes,json=predictedBytes,proto3" json:"predicted_bytes,omitempty"` // what Ollama 0.30 takes it for by itself; 0: it does not
+	LargestContext int32                  `protobuf:"varint,13,opt,name=largest_context,json=largestContext,proto3" json:"largest_context,omitempty"` // that fits now, tokens; 0: none
+	LargestEmpty   int32                  `protobuf:"varint,14,opt,name=largest_empty,json=largestEmpty,proto3" json:"largest_empty,omitempty"`       // that fits the empty machine
+	Why            string                 `protobuf:"bytes,15,opt,name=why,proto3" json:"why,omitempty"`
+	NodeId         string                 `protobuf:"bytes,16,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *NodeFit) Reset() {
+	*x = NodeFit{}
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[55]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeFit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeFit) ProtoMessage() {}
+
+func (x *NodeFit) ProtoReflect() protoreflect.Message {
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[55]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeFit.ProtoReflect.Descriptor instead.
+func (*NodeFit) Descriptor() ([]byte, []int) {
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{55}
+}
+
+func (x *NodeFit) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *NodeFit) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *NodeFit) GetPulled() bool {
+	if x != nil {
+		return x.Pulled
+	}
+	return false
+}
+
+func (x *NodeFit) GetVerdict() string {
+	if x != nil {
+		return x.Verdict
+	}
+	return ""
+}
+
+func (x *NodeFit) GetSlots() int32 {
+	if x != nil {
+		return x.Slots
+	}
+	return 0
+}
+
+func (x *NodeFit) GetDevices() int32 {
+	if x != nil {
+		return x.Devices
+	}
+	return 0
+}
+
+func (x *NodeFit) GetNeed() *Need {
+	if x != nil {
+		return x.Need
+	}
+	return nil
+}
+
+func (x *NodeFit) GetPools() []*PoolUse {
+	if x != nil {
+		return x.Pools
+	}
+	return nil
+}
+
+func (x *NodeFit) GetAvailableBytes() uint64 {
+	if x != nil && x.AvailableBytes != nil {
+		return *x.AvailableBytes
+	}
+	return 0
+}
+
+func (x *NodeFit) GetShortBytes() uint64 {
+	if x != nil {
+		return x.ShortBytes
+	}
+	return 0
+}
+
+func (x *NodeFit) GetEvict() []*Eviction {
+	if x != nil {
+		return x.Evict
+	}
+	return nil
+}
+
+func (x *NodeFit) GetPredictedBytes() uint64 {
+	if x != nil {
+		return x.PredictedBytes
+	}
+	return 0
+}
+
+func (x *NodeFit) GetLargestContext() int32 {
+	if x != nil {
+		return x.LargestContext
+	}
+	return 0
+}
+
+func (x *NodeFit) GetLargestEmpty() int32 {
+	if x != nil {
+		return x.LargestEmpty
+	}
+	return 0
+}
+
+func (x *NodeFit) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *NodeFit) GetNodeId() string {
+	if x != nil {
+		return x.NodeId
+	}
+	return ""
+}
+
+// Eviction is a model that would have to go.
+type Eviction struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Model         string                 `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
+	Bytes         uint64                 `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Busy          int32                  `protobuf:"varint,3,opt,name=busy,proto3" json:"busy,omitempty"` // calls that have to end first
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Eviction) Reset() {
+	*x = Eviction{}
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[56]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Eviction) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Eviction) ProtoMessage() {}
+
+func (x *Eviction) ProtoReflect() protoreflect.Message {
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[56]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Eviction.ProtoReflect.Descriptor instead.
+func (*Eviction) Descriptor() ([]byte, []int) {
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{56}
+}
+
+func (x *Eviction) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *Eviction) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *Eviction) GetBusy() int32 {
+	if x != nil {
+		return x.Busy
+	}
+	return 0
+}
+
+type UseNodeRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`        // id or name
+	Use           string                 `protobuf:"bytes,2,opt,name=use,proto3" json:"use,omitempty"`          // drain, pause or resume
+	Seconds       int64                  `protobuf:"varint,3,opt,name=seconds,proto3" json:"seconds,omitempty"` // with pause: it ends by itself after so long; 0: it does not
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UseNodeRequest) Reset() {
+	*x = UseNodeRequest{}
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[57]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UseNodeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UseNodeRequest) ProtoMessage() {}
+
+func (x *UseNodeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[57]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UseNodeRequest.ProtoReflect.Descriptor instead.
+func (*UseNodeRequest) Descriptor() ([]byte, []int) {
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{57}
+}
+
+func (x *UseNodeRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *UseNodeRequest) GetUse() string {
+	if x != nil {
+		return x.Use
+	}
+	return ""
+}
+
+func (x *UseNodeRequest) GetSeconds() int64 {
+	if x != nil {
+		return x.Seconds
+	}
+	return 0
+}
+
+type UseNodeResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          *Node                  `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`    // as it is now
+	Calls         int32                  `protobuf:"varint,2,opt,name=calls,proto3" json:"calls,omitempty"` // that were running there when it was asked
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UseNodeResponse) Reset() {
+	*x = UseNodeResponse{}
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[58]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UseNodeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UseNodeResponse) ProtoMessage() {}
+
+func (x *UseNodeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[58]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UseNodeResponse.ProtoReflect.Descriptor instead.
+func (*UseNodeResponse) Descriptor() ([]byte, []int) {
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{58}
+}
+
+func (x *UseNodeResponse) GetNode() *Node {
+	if x != nil {
+		return x.Node
+	}
+	return nil
+}
+
+func (x *UseNodeResponse) GetCalls() int32 {
+	if x != nil {
+		return x.Calls
+	}
+	return 0
+}
+
+type PullModelRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Model         string                 `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
+	Nodes         []string               `protobuf:"bytes,2,rep,name=nodes,proto3" json:"nodes,omitempty"`            // ids or names
+	Everywhere    bool                   `protobuf:"varint,3,opt,name=everywhere,proto3" json:"everywhere,omitempty"` // on every machine that is up, instead of nodes
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PullModelRequest) Reset() {
+	*x = PullModelRequest{}
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[59]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PullModelRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PullModelRequest) ProtoMessage() {}
+
+func (x *PullModelRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[59]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PullModelRequest.ProtoReflect.Descriptor instead.
+func (*PullModelRequest) Descriptor() ([]byte, []int) {
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{59}
+}
+
+func (x *PullModelRequest) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *PullModelRequest) GetNodes() []string {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+func (x *PullModelRequest) GetEverywhere() bool {
+	if x != nil {
+		return x.Everywhere
+	}
+	return false
+}
+
+type PullModelResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"` // name
+	Pull          *Pull                  `protobuf:"bytes,2,opt,name=pull,proto3" json:"pull,omitempty"`
+	Done          bool                   `protobuf:"varint,3,opt,name=done,proto3" json:"done,omitempty"`                // the machine has it now
+	Error         string                 `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`               // it failed there; the others go on
+	Next          []string               `protobuf:"bytes,5,rep,name=next,proto3" json:"next,omitempty"`                 // with an error
+	HadIt         bool                   `protobuf:"varint,6,opt,name=had_it,json=hadIt,proto3" json:"had_it,omitempty"` // with done: it was there already, and nothing had to be fetched
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PullModelResponse) Reset() {
+	*x = PullModelResponse{}
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[60]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PullModelResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PullModelResponse) ProtoMessage() {}
+
+func (x *PullModelResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[60]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PullModelResponse.ProtoReflect.Descriptor instead.
+func (*PullModelResponse) Descriptor() ([]byte, []int) {
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{60}
+}
+
+func (x *PullModelResponse) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *PullModelResponse) GetPull() *Pull {
+	if x != nil {
+		return x.Pull
+	}
+	return nil
+}
+
+func (x *PullModelResponse) GetDone() bool {
+	if x != nil {
+		return x.Done
+	}
+	return false
+}
+
+func (x *PullModelResponse) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *PullModelResponse) GetNext() []string {
+	if x != nil {
+		return x.Next
+	}
+	return nil
+}
+
+func (x *PullModelResponse) GetHadIt() bool {
+	if x != nil {
+		return x.HadIt
+	}
+	return false
+}
+
 var File_loopkeeper_coordinator_v1_coordinator_proto protoreflect.FileDescriptor
 
 const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
@@ -3333,7 +4871,7 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\x18DescribeWorkflowResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12,\n" +
-	"\x12params_schema_json\x18\x03 \x01(\fR\x10paramsSchemaJson\"\x85\x02\n" +
+	"\x12params_schema_json\x18\x03 \x01(\fR\x10paramsSchemaJson\"\xb9\x02\n" +
 	"\rSubmitRequest\x12\x1b\n" +
 	"\bbuilt_in\x18\x01 \x01(\tH\x00R\abuiltIn\x12;\n" +
 	"\x06bundle\x18\x02 \x01(\v2!.loopkeeper.coordinator.v1.BundleH\x00R\x06bundle\x12\x1d\n" +
@@ -3342,7 +4880,9 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\x03key\x18\x04 \x01(\tR\x03key\x12\x17\n" +
 	"\adry_run\x18\x05 \x01(\bR\x06dryRun\x12\x16\n" +
 	"\x06models\x18\x06 \x03(\tR\x06models\x12,\n" +
-	"\x12time_limit_seconds\x18\a \x01(\x03R\x10timeLimitSecondsB\n" +
+	"\x12time_limit_seconds\x18\a \x01(\x03R\x10timeLimitSeconds\x12\x1a\n" +
+	"\bpriority\x18\b \x01(\tR\bpriority\x12\x16\n" +
+	"\x06weight\x18\t \x01(\x01R\x06weightB\n" +
 	"\n" +
 	"\bworkflow\"\x92\x01\n" +
 	"\x0eSubmitResponse\x12\x15\n" +
@@ -3356,7 +4896,7 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\rGetRunRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\"B\n" +
 	"\x0eGetRunResponse\x120\n" +
-	"\x03run\x18\x01 \x01(\v2\x1e.loopkeeper.coordinator.v1.RunR\x03run\"\xa8\a\n" +
+	"\x03run\x18\x01 \x01(\v2\x1e.loopkeeper.coordinator.v1.RunR\x03run\"\xdc\a\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\bworkflow\x18\x02 \x01(\tR\bworkflow\x12\x14\n" +
@@ -3383,7 +4923,9 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\x03key\x18\x15 \x01(\tR\x03key\x12C\n" +
 	"\bfailures\x18\x16 \x03(\v2'.loopkeeper.coordinator.v1.FailureGroupR\bfailures\x12\x18\n" +
 	"\aoutputs\x18\x17 \x03(\tR\aoutputs\x12#\n" +
-	"\rcancel_reason\x18\x18 \x01(\tR\fcancelReason\"\xd8\x02\n" +
+	"\rcancel_reason\x18\x18 \x01(\tR\fcancelReason\x12\x1a\n" +
+	"\bpriority\x18\x19 \x01(\tR\bpriority\x12\x16\n" +
+	"\x06weight\x18\x1a \x01(\x01R\x06weight\"\xd8\x02\n" +
 	"\x04Step\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x14\n" +
@@ -3500,12 +5042,48 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x12\n" +
 	"\x04kind\x18\x03 \x01(\tR\x04kind\x12!\n" +
 	"\fpayload_json\x18\x04 \x01(\fR\vpayloadJson\"\x12\n" +
-	"\x10ListNodesRequest\"j\n" +
+	"\x10ListNodesRequest\"\xae\x03\n" +
 	"\x11ListNodesResponse\x125\n" +
 	"\x05nodes\x18\x01 \x03(\v2\x1f.loopkeeper.coordinator.v1.NodeR\x05nodes\x12\x1e\n" +
 	"\n" +
 	"candidates\x18\x02 \x03(\tR\n" +
-	"candidates\"\x88\x03\n" +
+	"candidates\x12?\n" +
+	"\awaiting\x18\x03 \x03(\v2%.loopkeeper.coordinator.v1.ModelQueueR\awaiting\x12D\n" +
+	"\tresources\x18\x04 \x03(\v2&.loopkeeper.coordinator.v1.ResourceUseR\tresources\x12>\n" +
+	"\bfindings\x18\x05 \x03(\v2\".loopkeeper.coordinator.v1.FindingR\bfindings\x12G\n" +
+	"\vsuggestions\x18\x06 \x03(\v2%.loopkeeper.coordinator.v1.SuggestionR\vsuggestions\x122\n" +
+	"\x04pins\x18\a \x03(\v2\x1e.loopkeeper.coordinator.v1.PinR\x04pins\"o\n" +
+	"\n" +
+	"ModelQueue\x12\x14\n" +
+	"\x05model\x18\x01 \x01(\tR\x05model\x12\x18\n" +
+	"\awaiting\x18\x02 \x01(\x03R\awaiting\x12\x1f\n" +
+	"\vwaiting_for\x18\x03 \x01(\tR\n" +
+	"waitingFor\x12\x10\n" +
+	"\x03why\x18\x04 \x01(\tR\x03why\"\x97\x01\n" +
+	"\vResourceUse\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
+	"\x03cap\x18\x02 \x01(\x05R\x03cap\x12\x15\n" +
+	"\x06in_use\x18\x03 \x01(\x05R\x05inUse\x12\x18\n" +
+	"\awaiting\x18\x04 \x01(\x03R\awaiting\x12\x12\n" +
+	"\x04rate\x18\x05 \x01(\x01R\x04rate\x12\x1d\n" +
+	"\n" +
+	"next_nanos\x18\x06 \x01(\x03R\tnextNanos\"o\n" +
+	"\aFinding\x12\x12\n" +
+	"\x04code\x18\x01 \x01(\tR\x04code\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\x12\x12\n" +
+	"\x04next\x18\x03 \x03(\tR\x04next\x12\x14\n" +
+	"\x05model\x18\x04 \x01(\tR\x05model\x12\x12\n" +
+	"\x04node\x18\x05 \x01(\tR\x04node\"\x7f\n" +
+	"\n" +
+	"Suggestion\x12\x14\n" +
+	"\x05model\x18\x01 \x01(\tR\x05model\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x10\n" +
+	"\x03why\x18\x03 \x01(\tR\x03why\x12\x18\n" +
+	"\acommand\x18\x04 \x01(\tR\acommand\x12\x1b\n" +
+	"\tunder_way\x18\x05 \x01(\bR\bunderWay\"1\n" +
+	"\x03Pin\x12\x14\n" +
+	"\x05model\x18\x01 \x01(\tR\x05model\x12\x14\n" +
+	"\x05nodes\x18\x02 \x03(\tR\x05nodes\"\x9d\x05\n" +
 	"\x04Node\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -3519,20 +5097,70 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\x04busy\x18\n" +
 	" \x01(\x05R\x04busy\x128\n" +
 	"\x06claims\x18\v \x03(\v2 .loopkeeper.coordinator.v1.ClaimR\x06claims\x12\x18\n" +
-	"\aproblem\x18\f \x01(\tR\aproblem\"g\n" +
+	"\aproblem\x18\f \x01(\tR\aproblem\x12\x10\n" +
+	"\x03why\x18\r \x01(\tR\x03why\x120\n" +
+	"\x05until\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x128\n" +
+	"\x05pools\x18\x0f \x03(\v2\".loopkeeper.coordinator.v1.PoolUseR\x05pools\x12A\n" +
+	"\tincidents\x18\x10 \x03(\v2#.loopkeeper.coordinator.v1.IncidentR\tincidents\x12\x1b\n" +
+	"\tmax_calls\x18\x11 \x01(\x05R\bmaxCalls\x125\n" +
+	"\x05pulls\x18\x12 \x03(\v2\x1f.loopkeeper.coordinator.v1.PullR\x05pulls\"\xa8\x03\n" +
 	"\x05Claim\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\x12\x18\n" +
 	"\acontext\x18\x03 \x01(\x05R\acontext\x12\x18\n" +
-	"\aloading\x18\x04 \x01(\bR\aloading\"z\n" +
+	"\aloading\x18\x04 \x01(\bR\aloading\x12\x12\n" +
+	"\x04busy\x18\x05 \x01(\x05R\x04busy\x12\x14\n" +
+	"\x05slots\x18\x06 \x01(\x05R\x05slots\x12\x16\n" +
+	"\x06pinned\x18\a \x01(\bR\x06pinned\x12\x18\n" +
+	"\aforeign\x18\b \x01(\bR\aforeign\x12\x18\n" +
+	"\aleaving\x18\t \x01(\bR\aleaving\x120\n" +
+	"\x05since\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12.\n" +
+	"\x04idle\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\x04idle\x12\x1c\n" +
+	"\tcondemned\x18\f \x01(\tR\tcondemned\x12\x16\n" +
+	"\x06digest\x18\r \x01(\tR\x06digest\x12\"\n" +
+	"\n" +
+	"vram_bytes\x18\x0e \x01(\x04H\x00R\tvramBytes\x88\x01\x01B\r\n" +
+	"\v_vram_bytes\"\xdb\x02\n" +
+	"\aPoolUse\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\tR\x04kind\x12$\n" +
+	"\vtotal_bytes\x18\x03 \x01(\x04H\x00R\n" +
+	"totalBytes\x88\x01\x01\x12\"\n" +
+	"\n" +
+	"free_bytes\x18\x04 \x01(\x04H\x01R\tfreeBytes\x88\x01\x01\x12!\n" +
+	"\fclaims_bytes\x18\x05 \x01(\x04R\vclaimsBytes\x12#\n" +
+	"\rforeign_bytes\x18\x06 \x01(\x04R\fforeignBytes\x12#\n" +
+	"\rreserve_bytes\x18\a \x01(\x04R\freserveBytes\x12,\n" +
+	"\x0favailable_bytes\x18\b \x01(\x04H\x02R\x0eavailableBytes\x88\x01\x01\x12\x14\n" +
+	"\x05stale\x18\t \x01(\bR\x05staleB\x0e\n" +
+	"\f_total_bytesB\r\n" +
+	"\v_free_bytesB\x12\n" +
+	"\x10_available_bytes\"x\n" +
+	"\bIncident\x12.\n" +
+	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x14\n" +
+	"\x05model\x18\x03 \x01(\tR\x05model\x12\x12\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\"\xa8\x01\n" +
+	"\x04Pull\x12\x14\n" +
+	"\x05model\x18\x01 \x01(\tR\x05model\x12\x16\n" +
+	"\x06status\x18\x02 \x01(\tR\x06status\x12'\n" +
+	"\x0fcompleted_bytes\x18\x03 \x01(\x04R\x0ecompletedBytes\x12\x1f\n" +
+	"\vtotal_bytes\x18\x04 \x01(\x04R\n" +
+	"totalBytes\x12(\n" +
+	"\x10bytes_per_second\x18\x05 \x01(\x01R\x0ebytesPerSecond\"z\n" +
 	"\x0eExplainRequest\x12\x16\n" +
 	"\x05model\x18\x01 \x01(\tH\x00R\x05model\x12\x17\n" +
 	"\x06run_id\x18\x02 \x01(\tH\x00R\x05runId\x12\x18\n" +
 	"\acontext\x18\x03 \x01(\x05R\acontext\x12\x12\n" +
 	"\x04step\x18\x04 \x01(\tR\x04stepB\t\n" +
-	"\asubject\"]\n" +
+	"\asubject\"\xef\x02\n" +
 	"\x0fExplainResponse\x12J\n" +
-	"\fexplanations\x18\x01 \x03(\v2&.loopkeeper.coordinator.v1.ExplanationR\fexplanations\"\x83\x02\n" +
+	"\fexplanations\x18\x01 \x03(\v2&.loopkeeper.coordinator.v1.ExplanationR\fexplanations\x12D\n" +
+	"\tdecisions\x18\x02 \x03(\v2&.loopkeeper.coordinator.v1.ExplanationR\tdecisions\x12A\n" +
+	"\tincidents\x18\x03 \x03(\v2#.loopkeeper.coordinator.v1.IncidentR\tincidents\x12G\n" +
+	"\vsuggestions\x18\x04 \x03(\v2%.loopkeeper.coordinator.v1.SuggestionR\vsuggestions\x12>\n" +
+	"\bfindings\x18\x05 \x03(\v2\".loopkeeper.coordinator.v1.FindingR\bfindings\"\xde\x02\n" +
 	"\vExplanation\x12\x18\n" +
 	"\asubject\x18\x01 \x01(\tR\asubject\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x12\x1f\n" +
@@ -3541,7 +5169,11 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\x05nodes\x18\x04 \x03(\v2&.loopkeeper.coordinator.v1.NodeVerdictR\x05nodes\x123\n" +
 	"\x04need\x18\x05 \x01(\v2\x1f.loopkeeper.coordinator.v1.NeedR\x04need\x12\x18\n" +
 	"\aattempt\x18\x06 \x01(\tR\aattempt\x12\x12\n" +
-	"\x04note\x18\a \x01(\tR\x04note\"\xda\x01\n" +
+	"\x04note\x18\a \x01(\tR\x04note\x12*\n" +
+	"\x02at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x16\n" +
+	"\x06action\x18\t \x01(\tR\x06action\x12\x15\n" +
+	"\x06run_id\x18\n" +
+	" \x01(\tR\x05runId\"\xda\x01\n" +
 	"\x04Need\x12#\n" +
 	"\rweights_bytes\x18\x01 \x01(\x04R\fweightsBytes\x12\x19\n" +
 	"\bkv_bytes\x18\x02 \x01(\x04R\akvBytes\x12\x1f\n" +
@@ -3549,7 +5181,7 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"graphBytes\x12'\n" +
 	"\x0fprojector_bytes\x18\x04 \x01(\x04R\x0eprojectorBytes\x12%\n" +
 	"\x0econstant_bytes\x18\x05 \x01(\x04R\rconstantBytes\x12!\n" +
-	"\fmargin_bytes\x18\x06 \x01(\x04R\vmarginBytes\"\x8e\x02\n" +
+	"\fmargin_bytes\x18\x06 \x01(\x04R\vmarginBytes\"\xed\x02\n" +
 	"\vNodeVerdict\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x18\n" +
 	"\averdict\x18\x02 \x01(\tR\averdict\x12\x1d\n" +
@@ -3560,8 +5192,74 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"shortBytes\x12'\n" +
 	"\x0flargest_context\x18\x06 \x01(\x05R\x0elargestContext\x12\x14\n" +
 	"\x05evict\x18\a \x03(\tR\x05evict\x12\x10\n" +
-	"\x03why\x18\b \x01(\tR\x03whyB\x12\n" +
-	"\x10_available_bytes2\xba\v\n" +
+	"\x03why\x18\b \x01(\tR\x03why\x12\x1d\n" +
+	"\n" +
+	"wait_nanos\x18\t \x01(\x03R\twaitNanos\x12\x1d\n" +
+	"\n" +
+	"load_nanos\x18\n" +
+	" \x01(\x03R\tloadNanos\x12\x1f\n" +
+	"\vserve_nanos\x18\v \x01(\x03R\n" +
+	"serveNanosB\x12\n" +
+	"\x10_available_bytes\"\xa4\x01\n" +
+	"\n" +
+	"FitRequest\x12\x14\n" +
+	"\x05model\x18\x01 \x01(\tR\x05model\x12\x18\n" +
+	"\acontext\x18\x02 \x01(\x05R\acontext\x12\x14\n" +
+	"\x05slots\x18\x03 \x01(\x05R\x05slots\x121\n" +
+	"\x05shape\x18\x04 \x01(\v2\x1b.loopkeeper.worker.v1.ShapeR\x05shape\x12\x1d\n" +
+	"\n" +
+	"file_bytes\x18\x05 \x01(\x04R\tfileBytes\"\xbf\x01\n" +
+	"\vFitResponse\x12\x14\n" +
+	"\x05model\x18\x01 \x01(\tR\x05model\x12\x16\n" +
+	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x18\n" +
+	"\acontext\x18\x03 \x01(\x05R\acontext\x12\x14\n" +
+	"\x05asked\x18\x04 \x01(\x05R\x05asked\x128\n" +
+	"\x05nodes\x18\x05 \x03(\v2\".loopkeeper.coordinator.v1.NodeFitR\x05nodes\x12\x18\n" +
+	"\atrained\x18\x06 \x01(\x05R\atrained\"\xc4\x04\n" +
+	"\aNodeFit\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x14\n" +
+	"\x05state\x18\x02 \x01(\tR\x05state\x12\x16\n" +
+	"\x06pulled\x18\x03 \x01(\bR\x06pulled\x12\x18\n" +
+	"\averdict\x18\x04 \x01(\tR\averdict\x12\x14\n" +
+	"\x05slots\x18\x05 \x01(\x05R\x05slots\x12\x18\n" +
+	"\adevices\x18\x06 \x01(\x05R\adevices\x123\n" +
+	"\x04need\x18\a \x01(\v2\x1f.loopkeeper.coordinator.v1.NeedR\x04need\x128\n" +
+	"\x05pools\x18\b \x03(\v2\".loopkeeper.coordinator.v1.PoolUseR\x05pools\x12,\n" +
+	"\x0favailable_bytes\x18\t \x01(\x04H\x00R\x0eavailableBytes\x88\x01\x01\x12\x1f\n" +
+	"\vshort_bytes\x18\n" +
+	" \x01(\x04R\n" +
+	"shortBytes\x129\n" +
+	"\x05evict\x18\v \x03(\v2#.loopkeeper.coordinator.v1.EvictionR\x05evict\x12'\n" +
+	"\x0fpredicted_bytes\x18\f \x01(\x04R\x0epredictedBytes\x12'\n" +
+	"\x0flargest_context\x18\r \x01(\x05R\x0elargestContext\x12#\n" +
+	"\rlargest_empty\x18\x0e \x01(\x05R\flargestEmpty\x12\x10\n" +
+	"\x03why\x18\x0f \x01(\tR\x03why\x12\x17\n" +
+	"\anode_id\x18\x10 \x01(\tR\x06nodeIdB\x12\n" +
+	"\x10_available_bytes\"J\n" +
+	"\bEviction\x12\x14\n" +
+	"\x05model\x18\x01 \x01(\tR\x05model\x12\x14\n" +
+	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\x12\x12\n" +
+	"\x04busy\x18\x03 \x01(\x05R\x04busy\"P\n" +
+	"\x0eUseNodeRequest\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x10\n" +
+	"\x03use\x18\x02 \x01(\tR\x03use\x12\x18\n" +
+	"\aseconds\x18\x03 \x01(\x03R\aseconds\"\\\n" +
+	"\x0fUseNodeResponse\x123\n" +
+	"\x04node\x18\x01 \x01(\v2\x1f.loopkeeper.coordinator.v1.NodeR\x04node\x12\x14\n" +
+	"\x05calls\x18\x02 \x01(\x05R\x05calls\"^\n" +
+	"\x10PullModelRequest\x12\x14\n" +
+	"\x05model\x18\x01 \x01(\tR\x05model\x12\x14\n" +
+	"\x05nodes\x18\x02 \x03(\tR\x05nodes\x12\x1e\n" +
+	"\n" +
+	"everywhere\x18\x03 \x01(\bR\n" +
+	"everywhere\"\xb1\x01\n" +
+	"\x11PullModelResponse\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x123\n" +
+	"\x04pull\x18\x02 \x01(\v2\x1f.loopkeeper.coordinator.v1.PullR\x04pull\x12\x12\n" +
+	"\x04done\x18\x03 \x01(\bR\x04done\x12\x14\n" +
+	"\x05error\x18\x04 \x01(\tR\x05error\x12\x12\n" +
+	"\x04next\x18\x05 \x03(\tR\x04next\x12\x15\n" +
+	"\x06had_it\x18\x06 \x01(\bR\x05hadIt2\xdc\r\n" +
 	"\x12CoordinatorService\x12W\n" +
 	"\x04Info\x12&.loopkeeper.coordinator.v1.InfoRequest\x1a'.loopkeeper.coordinator.v1.InfoResponse\x12n\n" +
 	"\vPutArtifact\x12-.loopkeeper.coordinator.v1.PutArtifactRequest\x1a..loopkeeper.coordinator.v1.PutArtifactResponse(\x01\x12n\n" +
@@ -3576,7 +5274,10 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\bGetItems\x12*.loopkeeper.coordinator.v1.GetItemsRequest\x1a+.loopkeeper.coordinator.v1.GetItemsResponse\x12e\n" +
 	"\bGetTrace\x12*.loopkeeper.coordinator.v1.GetTraceRequest\x1a+.loopkeeper.coordinator.v1.GetTraceResponse0\x01\x12f\n" +
 	"\tListNodes\x12+.loopkeeper.coordinator.v1.ListNodesRequest\x1a,.loopkeeper.coordinator.v1.ListNodesResponse\x12`\n" +
-	"\aExplain\x12).loopkeeper.coordinator.v1.ExplainRequest\x1a*.loopkeeper.coordinator.v1.ExplainResponseB\x87\x02\n" +
+	"\aExplain\x12).loopkeeper.coordinator.v1.ExplainRequest\x1a*.loopkeeper.coordinator.v1.ExplainResponse\x12T\n" +
+	"\x03Fit\x12%.loopkeeper.coordinator.v1.FitRequest\x1a&.loopkeeper.coordinator.v1.FitResponse\x12`\n" +
+	"\aUseNode\x12).loopkeeper.coordinator.v1.UseNodeRequest\x1a*.loopkeeper.coordinator.v1.UseNodeResponse\x12h\n" +
+	"\tPullModel\x12+.loopkeeper.coordinator.v1.PullModelRequest\x1a,.loopkeeper.coordinator.v1.PullModelResponse0\x01B\x87\x02\n" +
 	"\x1dcom.loopkeeper.coordinator.v1B\x10CoordinatorProtoP\x01ZNgithub.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1;coordinatorv1\xa2\x02\x03LCX\xaa\x02\x19Loopkeeper.Coordinator.V1\xca\x02\x19Loopkeeper\\Coordinator\\V1\xe2\x02%Loopkeeper\\Coordinator\\V1\\GPBMetadata\xea\x02\x1bLoopkeeper::Coordinator::V1b\x06proto3"
 
 var (
@@ -3591,7 +5292,7 @@ func file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP() []byte {
 	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescData
 }
 
-var file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
+var file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
 var file_loopkeeper_coordinator_v1_coordinator_proto_goTypes = []any{
 	(*InfoRequest)(nil),              // 0: loopkeeper.coordinator.v1.InfoRequest
 	(*InfoResponse)(nil),             // 1: loopkeeper.coordinator.v1.InfoResponse
@@ -3631,26 +5332,43 @@ var file_loopkeeper_coordinator_v1_coordinator_proto_goTypes = []any{
 	(*GetTraceResponse)(nil),         // 35: loopkeeper.coordinator.v1.GetTraceResponse
 	(*ListNodesRequest)(nil),         // 36: loopkeeper.coordinator.v1.ListNodesRequest
 	(*ListNodesResponse)(nil),        // 37: loopkeeper.coordinator.v1.ListNodesResponse
-	(*Node)(nil),                     // 38: loopkeeper.coordinator.v1.Node
-	(*Claim)(nil),                    // 39: loopkeeper.coordinator.v1.Claim
-	(*ExplainRequest)(nil),           // 40: loopkeeper.coordinator.v1.ExplainRequest
-	(*ExplainResponse)(nil),          // 41: loopkeeper.coordinator.v1.ExplainResponse
-	(*Explanation)(nil),              // 42: loopkeeper.coordinator.v1.Explanation
-	(*Need)(nil),                     // 43: loopkeeper.coordinator.v1.Need
-	(*NodeVerdict)(nil),              // 44: loopkeeper.coordinator.v1.NodeVerdict
-	(*timestamppb.Timestamp)(nil),    // 45: google.protobuf.Timestamp
-	(*v1.NodeReport)(nil),            // 46: loopkeeper.worker.v1.NodeReport
+	(*ModelQueue)(nil),               // 38: loopkeeper.coordinator.v1.ModelQueue
+	(*ResourceUse)(nil),              // 39: loopkeeper.coordinator.v1.ResourceUse
+	(*Finding)(nil),                  // 40: loopkeeper.coordinator.v1.Finding
+	(*Suggestion)(nil),               // 41: loopkeeper.coordinator.v1.Suggestion
+	(*Pin)(nil),                      // 42: loopkeeper.coordinator.v1.Pin
+	(*Node)(nil),                     // 43: loopkeeper.coordinator.v1.Node
+	(*Claim)(nil),                    // 44: loopkeeper.coordinator.v1.Claim
+	(*PoolUse)(nil),                  // 45: loopkeeper.coordinator.v1.PoolUse
+	(*Incident)(nil),                 // 46: loopkeeper.coordinator.v1.Incident
+	(*Pull)(nil),                     // 47: loopkeeper.coordinator.v1.Pull
+	(*ExplainRequest)(nil),           // 48: loopkeeper.coordinator.v1.ExplainRequest
+	(*ExplainResponse)(nil),          // 49: loopkeeper.coordinator.v1.ExplainResponse
+	(*Explanation)(nil),              // 50: loopkeeper.coordinator.v1.Explanation
+	(*Need)(nil),                     // 51: loopkeeper.coordinator.v1.Need
+	(*NodeVerdict)(nil),              // 52: loopkeeper.coordinator.v1.NodeVerdict
+	(*FitRequest)(nil),               // 53: loopkeeper.coordinator.v1.FitRequest
+	(*FitResponse)(nil),              // 54: loopkeeper.coordinator.v1.FitResponse
+	(*NodeFit)(nil),                  // 55: loopkeeper.coordinator.v1.NodeFit
+	(*Eviction)(nil),                 // 56: loopkeeper.coordinator.v1.Eviction
+	(*UseNodeRequest)(nil),           // 57: loopkeeper.coordinator.v1.UseNodeRequest
+	(*UseNodeResponse)(nil),          // 58: loopkeeper.coordinator.v1.UseNodeResponse
+	(*PullModelRequest)(nil),         // 59: loopkeeper.coordinator.v1.PullModelRequest
+	(*PullModelResponse)(nil),        // 60: loopkeeper.coordinator.v1.PullModelResponse
+	(*timestamppb.Timestamp)(nil),    // 61: google.protobuf.Timestamp
+	(*v1.NodeReport)(nil),            // 62: loopkeeper.worker.v1.NodeReport
+	(*v1.Shape)(nil),                 // 63: loopkeeper.worker.v1.Shape
 }
 var file_loopkeeper_coordinator_v1_coordinator_proto_depIdxs = []int32{
 	6,  // 0: loopkeeper.coordinator.v1.PutArtifactResponse.ref:type_name -> loopkeeper.coordinator.v1.Ref
 	7,  // 1: loopkeeper.coordinator.v1.DescribeWorkflowRequest.bundle:type_name -> loopkeeper.coordinator.v1.Bundle
 	7,  // 2: loopkeeper.coordinator.v1.SubmitRequest.bundle:type_name -> loopkeeper.coordinator.v1.Bundle
 	12, // 3: loopkeeper.coordinator.v1.SubmitResponse.fits:type_name -> loopkeeper.coordinator.v1.ModelFit
-	42, // 4: loopkeeper.coordinator.v1.ModelFit.explanation:type_name -> loopkeeper.coordinator.v1.Explanation
+	50, // 4: loopkeeper.coordinator.v1.ModelFit.explanation:type_name -> loopkeeper.coordinator.v1.Explanation
 	15, // 5: loopkeeper.coordinator.v1.GetRunResponse.run:type_name -> loopkeeper.coordinator.v1.Run
-	45, // 6: loopkeeper.coordinator.v1.Run.created:type_name -> google.protobuf.Timestamp
-	45, // 7: loopkeeper.coordinator.v1.Run.started:type_name -> google.protobuf.Timestamp
-	45, // 8: loopkeeper.coordinator.v1.Run.ended:type_name -> google.protobuf.Timestamp
+	61, // 6: loopkeeper.coordinator.v1.Run.created:type_name -> google.protobuf.Timestamp
+	61, // 7: loopkeeper.coordinator.v1.Run.started:type_name -> google.protobuf.Timestamp
+	61, // 8: loopkeeper.coordinator.v1.Run.ended:type_name -> google.protobuf.Timestamp
 	16, // 9: loopkeeper.coordinator.v1.Run.steps:type_name -> loopkeeper.coordinator.v1.Step
 	17, // 10: loopkeeper.coordinator.v1.Run.items:type_name -> loopkeeper.coordinator.v1.Counts
 	18, // 11: loopkeeper.coordinator.v1.Run.nodes:type_name -> loopkeeper.coordinator.v1.NodeShare
@@ -3658,9 +5376,9 @@ var file_loopkeeper_coordinator_v1_coordinator_proto_depIdxs = []int32{
 	20, // 13: loopkeeper.coordinator.v1.Run.waiting:type_name -> loopkeeper.coordinator.v1.Reason
 	21, // 14: loopkeeper.coordinator.v1.Run.failures:type_name -> loopkeeper.coordinator.v1.FailureGroup
 	17, // 15: loopkeeper.coordinator.v1.Step.items:type_name -> loopkeeper.coordinator.v1.Counts
-	45, // 16: loopkeeper.coordinator.v1.Step.started:type_name -> google.protobuf.Timestamp
-	45, // 17: loopkeeper.coordinator.v1.Step.ended:type_name -> google.protobuf.Timestamp
-	45, // 18: loopkeeper.coordinator.v1.InFlight.since:type_name -> google.protobuf.Timestamp
+	61, // 16: loopkeeper.coordinator.v1.Step.started:type_name -> google.protobuf.Timestamp
+	61, // 17: loopkeeper.coordinator.v1.Step.ended:type_name -> google.protobuf.Timestamp
+	61, // 18: loopkeeper.coordinator.v1.InFlight.since:type_name -> google.protobuf.Timestamp
 	15, // 19: loopkeeper.coordinator.v1.ListRunsResponse.runs:type_name -> loopkeeper.coordinator.v1.Run
 	15, // 20: loopkeeper.coordinator.v1.WatchRunResponse.run:type_name -> loopkeeper.coordinator.v1.Run
 	15, // 21: loopkeeper.coordinator.v1.CancelRunResponse.run:type_name -> loopkeeper.coordinator.v1.Run
@@ -3668,47 +5386,77 @@ var file_loopkeeper_coordinator_v1_coordinator_proto_depIdxs = []int32{
 	30, // 23: loopkeeper.coordinator.v1.GetResultResponse.outputs:type_name -> loopkeeper.coordinator.v1.Output
 	6,  // 24: loopkeeper.coordinator.v1.Output.ref:type_name -> loopkeeper.coordinator.v1.Ref
 	33, // 25: loopkeeper.coordinator.v1.GetItemsResponse.items:type_name -> loopkeeper.coordinator.v1.Item
-	45, // 26: loopkeeper.coordinator.v1.GetTraceResponse.time:type_name -> google.protobuf.Timestamp
-	38, // 27: loopkeeper.coordinator.v1.ListNodesResponse.nodes:type_name -> loopkeeper.coordinator.v1.Node
-	45, // 28: loopkeeper.coordinator.v1.Node.last_seen:type_name -> google.protobuf.Timestamp
-	46, // 29: loopkeeper.coordinator.v1.Node.report:type_name -> loopkeeper.worker.v1.NodeReport
-	39, // 30: loopkeeper.coordinator.v1.Node.claims:type_name -> loopkeeper.coordinator.v1.Claim
-	42, // 31: loopkeeper.coordinator.v1.ExplainResponse.explanations:type_name -> loopkeeper.coordinator.v1.Explanation
-	44, // 32: loopkeeper.coordinator.v1.Explanation.nodes:type_name -> loopkeeper.coordinator.v1.NodeVerdict
-	43, // 33: loopkeeper.coordinator.v1.Explanation.need:type_name -> loopkeeper.coordinator.v1.Need
-	0,  // 34: loopkeeper.coordinator.v1.CoordinatorService.Info:input_type -> loopkeeper.coordinator.v1.InfoRequest
-	2,  // 35: loopkeeper.coordinator.v1.CoordinatorService.PutArtifact:input_type -> loopkeeper.coordinator.v1.PutArtifactRequest
-	4,  // 36: loopkeeper.coordinator.v1.CoordinatorService.GetArtifact:input_type -> loopkeeper.coordinator.v1.GetArtifactRequest
-	8,  // 37: loopkeeper.coordinator.v1.CoordinatorService.DescribeWorkflow:input_type -> loopkeeper.coordinator.v1.DescribeWorkflowRequest
-	10, // 38: loopkeeper.coordinator.v1.CoordinatorService.Submit:input_type -> loopkeeper.coordinator.v1.SubmitRequest
-	13, // 39: loopkeeper.coordinator.v1.CoordinatorService.GetRun:input_type -> loopkeeper.coordinator.v1.GetRunRequest
-	22, // 40: loopkeeper.coordinator.v1.CoordinatorService.ListRuns:input_type -> loopkeeper.coordinator.v1.ListRunsRequest
-	24, // 41: loopkeeper.coordinator.v1.CoordinatorService.WatchRun:input_type -> loopkeeper.coordinator.v1.WatchRunRequest
-	26, // 42: loopkeeper.coordinator.v1.CoordinatorService.CancelRun:input_type -> loopkeeper.coordinator.v1.CancelRunRequest
-	28, // 43: loopkeeper.coordinator.v1.CoordinatorService.GetResult:input_type -> loopkeeper.coordinator.v1.GetResultRequest
-	31, // 44: loopkeeper.coordinator.v1.CoordinatorService.GetItems:input_type -> loopkeeper.coordinator.v1.GetItemsRequest
-	34, // 45: loopkeeper.coordinator.v1.CoordinatorService.GetTrace:input_type -> loopkeeper.coordinator.v1.GetTraceRequest
-	36, // 46: loopkeeper.coordinator.v1.CoordinatorService.ListNodes:input_type -> loopkeeper.coordinator.v1.ListNodesRequest
-	40, // 47: loopkeeper.coordinator.v1.CoordinatorService.Explain:input_type -> loopkeeper.coordinator.v1.ExplainRequest
-	1,  // 48: loopkeeper.coordinator.v1.CoordinatorService.Info:output_type -> loopkeeper.coordinator.v1.InfoResponse
-	3,  // 49: loopkeeper.coordinator.v1.CoordinatorService.PutArtifact:output_type -> loopkeeper.coordinator.v1.PutArtifactResponse
-	5,  // 50: loopkeeper.coordinator.v1.CoordinatorService.GetArtifact:output_type -> loopkeeper.coordinator.v1.GetArtifactResponse
-	9,  // 51: loopkeeper.coordinator.v1.CoordinatorService.DescribeWorkflow:output_type -> loopkeeper.coordinator.v1.DescribeWorkflowResponse
-	11, // 52: loopkeeper.coordinator.v1.CoordinatorService.Submit:output_type -> loopkeeper.coordinator.v1.SubmitResponse
-	14, // 53: loopkeeper.coordinator.v1.CoordinatorService.GetRun:output_type -> loopkeeper.coordinator.v1.GetRunResponse
-	23, // 54: loopkeeper.coordinator.v1.CoordinatorService.ListRuns:output_type -> loopkeeper.coordinator.v1.ListRunsResponse
-	25, // 55: loopkeeper.coordinator.v1.CoordinatorService.WatchRun:output_type -> loopkeeper.coordinator.v1.WatchRunResponse
-	27, // 56: loopkeeper.coordinator.v1.CoordinatorService.CancelRun:output_type -> loopkeeper.coordinator.v1.CancelRunResponse
-	29, // 57: loopkeeper.coordinator.v1.CoordinatorService.GetResult:output_type -> loopkeeper.coordinator.v1.GetResultResponse
-	32, // 58: loopkeeper.coordinator.v1.CoordinatorService.GetItems:output_type -> loopkeeper.coordinator.v1.GetItemsResponse
-	35, // 59: loopkeeper.coordinator.v1.CoordinatorService.GetTrace:output_type -> loopkeeper.coordinator.v1.GetTraceResponse
-	37, // 60: loopkeeper.coordinator.v1.CoordinatorService.ListNodes:output_type -> loopkeeper.coordinator.v1.ListNodesResponse
-	41, // 61: loopkeeper.coordinator.v1.CoordinatorService.Explain:output_type -> loopkeeper.coordinator.v1.ExplainResponse
-	48, // [48:62] is the sub-list for method output_type
-	34, // [34:48] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	61, // 26: loopkeeper.coordinator.v1.GetTraceResponse.time:type_name -> google.protobuf.Timestamp
+	43, // 27: loopkeeper.coordinator.v1.ListNodesResponse.nodes:type_name -> loopkeeper.coordinator.v1.Node
+	38, // 28: loopkeeper.coordinator.v1.ListNodesResponse.waiting:type_name -> loopkeeper.coordinator.v1.ModelQueue
+	39, // 29: loopkeeper.coordinator.v1.ListNodesResponse.resources:type_name -> loopkeeper.coordinator.v1.ResourceUse
+	40, // 30: loopkeeper.coordinator.v1.ListNodesResponse.findings:type_name -> loopkeeper.coordinator.v1.Finding
+	41, // 31: loopkeeper.coordinator.v1.ListNodesResponse.suggestions:type_name -> loopkeeper.coordinator.v1.Suggestion
+	42, // 32: loopkeeper.coordinator.v1.ListNodesResponse.pins:type_name -> loopkeeper.coordinator.v1.Pin
+	61, // 33: loopkeeper.coordinator.v1.Node.last_seen:type_name -> google.protobuf.Timestamp
+	62, // 34: loopkeeper.coordinator.v1.Node.report:type_name -> loopkeeper.worker.v1.NodeReport
+	44, // 35: loopkeeper.coordinator.v1.Node.claims:type_name -> loopkeeper.coordinator.v1.Claim
+	61, // 36: loopkeeper.coordinator.v1.Node.until:type_name -> google.protobuf.Timestamp
+	45, // 37: loopkeeper.coordinator.v1.Node.pools:type_name -> loopkeeper.coordinator.v1.PoolUse
+	46, // 38: loopkeeper.coordinator.v1.Node.incidents:type_name -> loopkeeper.coordinator.v1.Incident
+	47, // 39: loopkeeper.coordinator.v1.Node.pulls:type_name -> loopkeeper.coordinator.v1.Pull
+	61, // 40: loopkeeper.coordinator.v1.Claim.since:type_name -> google.protobuf.Timestamp
+	61, // 41: loopkeeper.coordinator.v1.Claim.idle:type_name -> google.protobuf.Timestamp
+	61, // 42: loopkeeper.coordinator.v1.Incident.time:type_name -> google.protobuf.Timestamp
+	50, // 43: loopkeeper.coordinator.v1.ExplainResponse.explanations:type_name -> loopkeeper.coordinator.v1.Explanation
+	50, // 44: loopkeeper.coordinator.v1.ExplainResponse.decisions:type_name -> loopkeeper.coordinator.v1.Explanation
+	46, // 45: loopkeeper.coordinator.v1.ExplainResponse.incidents:type_name -> loopkeeper.coordinator.v1.Incident
+	41, // 46: loopkeeper.coordinator.v1.ExplainResponse.suggestions:type_name -> loopkeeper.coordinator.v1.Suggestion
+	40, // 47: loopkeeper.coordinator.v1.ExplainResponse.findings:type_name -> loopkeeper.coordinator.v1.Finding
+	52, // 48: loopkeeper.coordinator.v1.Explanation.nodes:type_name -> loopkeeper.coordinator.v1.NodeVerdict
+	51, // 49: loopkeeper.coordinator.v1.Explanation.need:type_name -> loopkeeper.coordinator.v1.Need
+	61, // 50: loopkeeper.coordinator.v1.Explanation.at:type_name -> google.protobuf.Timestamp
+	63, // 51: loopkeeper.coordinator.v1.FitRequest.shape:type_name -> loopkeeper.worker.v1.Shape
+	55, // 52: loopkeeper.coordinator.v1.FitResponse.nodes:type_name -> loopkeeper.coordinator.v1.NodeFit
+	51, // 53: loopkeeper.coordinator.v1.NodeFit.need:type_name -> loopkeeper.coordinator.v1.Need
+	45, // 54: loopkeeper.coordinator.v1.NodeFit.pools:type_name -> loopkeeper.coordinator.v1.PoolUse
+	56, // 55: loopkeeper.coordinator.v1.NodeFit.evict:type_name -> loopkeeper.coordinator.v1.Eviction
+	43, // 56: loopkeeper.coordinator.v1.UseNodeResponse.node:type_name -> loopkeeper.coordinator.v1.Node
+	47, // 57: loopkeeper.coordinator.v1.PullModelResponse.pull:type_name -> loopkeeper.coordinator.v1.Pull
+	0,  // 58: loopkeeper.coordinator.v1.CoordinatorService.Info:input_type -> loopkeeper.coordinator.v1.InfoRequest
+	2,  // 59: loopkeeper.coordinator.v1.CoordinatorService.PutArtifact:input_type -> loopkeeper.coordinator.v1.PutArtifactRequest
+	4,  // 60: loopkeeper.coordinator.v1.CoordinatorService.GetArtifact:input_type -> loopkeeper.coordinator.v1.GetArtifactRequest
+	8,  // 61: loopkeeper.coordinator.v1.CoordinatorService.DescribeWorkflow:input_type -> loopkeeper.coordinator.v1.DescribeWorkflowRequest
+	10, // 62: loopkeeper.coordinator.v1.CoordinatorService.Submit:input_type -> loopkeeper.coordinator.v1.SubmitRequest
+	13, // 63: loopkeeper.coordinator.v1.CoordinatorService.GetRun:input_type -> loopkeeper.coordinator.v1.GetRunRequest
+	22, // 64: loopkeeper.coordinator.v1.CoordinatorService.ListRuns:input_type -> loopkeeper.coordinator.v1.ListRunsRequest
+	24, // 65: loopkeeper.coordinator.v1.CoordinatorService.WatchRun:input_type -> loopkeeper.coordinator.v1.WatchRunRequest
+	26, // 66: loopkeeper.coordinator.v1.CoordinatorService.CancelRun:input_type -> loopkeeper.coordinator.v1.CancelRunRequest
+	28, // 67: loopkeeper.coordinator.v1.CoordinatorService.GetResult:input_type -> loopkeeper.coordinator.v1.GetResultRequest
+	31, // 68: loopkeeper.coordinator.v1.CoordinatorService.GetItems:input_type -> loopkeeper.coordinator.v1.GetItemsRequest
+	34, // 69: loopkeeper.coordinator.v1.CoordinatorService.GetTrace:input_type -> loopkeeper.coordinator.v1.GetTraceRequest
+	36, // 70: loopkeeper.coordinator.v1.CoordinatorService.ListNodes:input_type -> loopkeeper.coordinator.v1.ListNodesRequest
+	48, // 71: loopkeeper.coordinator.v1.CoordinatorService.Explain:input_type -> loopkeeper.coordinator.v1.ExplainRequest
+	53, // 72: loopkeeper.coordinator.v1.CoordinatorService.Fit:input_type -> loopkeeper.coordinator.v1.FitRequest
+	57, // 73: loopkeeper.coordinator.v1.CoordinatorService.UseNode:input_type -> loopkeeper.coordinator.v1.UseNodeRequest
+	59, // 74: loopkeeper.coordinator.v1.CoordinatorService.PullModel:input_type -> loopkeeper.coordinator.v1.PullModelRequest
+	1,  // 75: loopkeeper.coordinator.v1.CoordinatorService.Info:output_type -> loopkeeper.coordinator.v1.InfoResponse
+	3,  // 76: loopkeeper.coordinator.v1.CoordinatorService.PutArtifact:output_type -> loopkeeper.coordinator.v1.PutArtifactResponse
+	5,  // 77: loopkeeper.coordinator.v1.CoordinatorService.GetArtifact:output_type -> loopkeeper.coordinator.v1.GetArtifactResponse
+	9,  // 78: loopkeeper.coordinator.v1.CoordinatorService.DescribeWorkflow:output_type -> loopkeeper.coordinator.v1.DescribeWorkflowResponse
+	11, // 79: loopkeeper.coordinator.v1.CoordinatorService.Submit:output_type -> loopkeeper.coordinator.v1.SubmitResponse
+	14, // 80: loopkeeper.coordinator.v1.CoordinatorService.GetRun:output_type -> loopkeeper.coordinator.v1.GetRunResponse
+	23, // 81: loopkeeper.coordinator.v1.CoordinatorService.ListRuns:output_type -> loopkeeper.coordinator.v1.ListRunsResponse
+	25, // 82: loopkeeper.coordinator.v1.CoordinatorService.WatchRun:output_type -> loopkeeper.coordinator.v1.WatchRunResponse
+	27, // 83: loopkeeper.coordinator.v1.CoordinatorService.CancelRun:output_type -> loopkeeper.coordinator.v1.CancelRunResponse
+	29, // 84: loopkeeper.coordinator.v1.CoordinatorService.GetResult:output_type -> loopkeeper.coordinator.v1.GetResultResponse
+	32, // 85: loopkeeper.coordinator.v1.CoordinatorService.GetItems:output_type -> loopkeeper.coordinator.v1.GetItemsResponse
+	35, // 86: loopkeeper.coordinator.v1.CoordinatorService.GetTrace:output_type -> loopkeeper.coordinator.v1.GetTraceResponse
+	37, // 87: loopkeeper.coordinator.v1.CoordinatorService.ListNodes:output_type -> loopkeeper.coordinator.v1.ListNodesResponse
+	49, // 88: loopkeeper.coordinator.v1.CoordinatorService.Explain:output_type -> loopkeeper.coordinator.v1.ExplainResponse
+	54, // 89: loopkeeper.coordinator.v1.CoordinatorService.Fit:output_type -> loopkeeper.coordinator.v1.FitResponse
+	58, // 90: loopkeeper.coordinator.v1.CoordinatorService.UseNode:output_type -> loopkeeper.coordinator.v1.UseNodeResponse
+	60, // 91: loopkeeper.coordinator.v1.CoordinatorService.PullModel:output_type -> loopkeeper.coordinator.v1.PullModelResponse
+	75, // [75:92] is the sub-list for method output_type
+	58, // [58:75] is the sub-list for method input_type
+	58, // [58:58] is the sub-list for extension type_name
+	58, // [58:58] is the sub-list for extension extendee
+	0,  // [0:58] is the sub-list for field type_name
 }
 
 func init() { file_loopkeeper_coordinator_v1_coordinator_proto_init() }
@@ -3724,18 +5472,21 @@ func file_loopkeeper_coordinator_v1_coordinator_proto_init() {
 		(*SubmitRequest_BuiltIn)(nil),
 		(*SubmitRequest_Bundle)(nil),
 	}
-	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[40].OneofWrappers = []any{
+	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[44].OneofWrappers = []any{}
+	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[45].OneofWrappers = []any{}
+	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[48].OneofWrappers = []any{
 		(*ExplainRequest_Model)(nil),
 		(*ExplainRequest_RunId)(nil),
 	}
-	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[44].OneofWrappers = []any{}
+	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[52].OneofWrappers = []any{}
+	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[55].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc), len(file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   45,
+			NumMessages:   61,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -35,6 +35,9 @@ const (
 	CoordinatorService_GetTrace_FullMethodName         = "/loopkeeper.coordinator.v1.CoordinatorService/GetTrace"
 	CoordinatorService_ListNodes_FullMethodName        = "/loopkeeper.coordinator.v1.CoordinatorService/ListNodes"
 	CoordinatorService_Explain_FullMethodName          = "/loopkeeper.coordinator.v1.CoordinatorService/Explain"
+	CoordinatorService_Fit_FullMethodName              = "/loopkeeper.coordinator.v1.CoordinatorService/Fit"
+	CoordinatorService_UseNode_FullMethodName          = "/loopkeeper.coordinator.v1.CoordinatorService/UseNode"
+	CoordinatorService_PullModel_FullMethodName        = "/loopkeeper.coordinator.v1.CoordinatorService/PullModel"
 )
 
 // CoordinatorServiceClient is the client API for CoordinatorService service.
@@ -71,6 +74,13 @@ type CoordinatorServiceClient interface {
 	ListNodes(ctx context.Context, in *ListNodesRequest, opts ...grpc.CallOption) (*ListNodesResponse, error)
 	// Explain says why a model, or a waiting step of a run, is placed where it is or not placed.
 	Explain(ctx context.Context, in *ExplainRequest, opts ...grpc.CallOption) (*ExplainResponse, error)
+	// Fit says for every machine what a model needs there, what is available, and what would make it fit.
+	Fit(ctx context.Context, in *FitRequest, opts ...grpc.CallOption) (*FitResponse, error)
+	// UseNode drains, pauses or resumes a machine. It holds over restarts.
+	UseNode(ctx context.Context, in *UseNodeRequest, opts ...grpc.CallOption) (*UseNodeResponse, error)
+	// PullModel has machines download a model and streams how far each is. It ends when all are done; a caller that leaves ends
+	// the downloads that nobody else watches.
+	PullModel(ctx context.Context, in *PullModelRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PullModelResponse], error)
 }
 
 type coordinatorServiceClient struct {
@@ -251,6 +261,45 @@ func (c *coordinatorServiceClient) Explain(ctx context.Context, in *ExplainReque
 	return out, nil
 }
 
+func (c *coordinatorServiceClient) Fit(ctx context.Context, in *FitRequest, opts ...grpc.CallOption) (*FitResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(FitResponse)
+	err := c.cc.Invoke(ctx, CoordinatorService_Fit_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *coordinatorServiceClient) UseNode(ctx context.Context, in *UseNodeRequest, opts ...grpc.CallOption) (*UseNodeResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(UseNodeResponse)
+	err := c.cc.Invoke(ctx, CoordinatorService_UseNode_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *coordinatorServiceClient) PullModel(ctx context.Context, in *PullModelRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PullModelResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &CoordinatorService_ServiceDesc.Streams[4], CoordinatorService_PullModel_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[PullModelRequest, PullModelResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type CoordinatorService_PullModelClient = grpc.ServerStreamingClient[PullModelResponse]
+
 // CoordinatorServiceServer is the server API for CoordinatorService service.
 // All implementations must embed UnimplementedCoordinatorServiceServer
 // for forward compatibility.
@@ -285,6 +334,13 @@ type CoordinatorServiceServer interface {
 	ListNodes(context.Context, *ListNodesRequest) (*ListNodesResponse, error)
 	// Explain says why a model, or a waiting step of a run, is placed where it is or not placed.
 	Explain(context.Context, *ExplainRequest) (*ExplainResponse, error)
+	// Fit says for every machine what a model needs there, what is available, and what would make it fit.
+	Fit(context.Context, *FitRequest) (*FitResponse, error)
+	// UseNode drains, pauses or resumes a machine. It holds over restarts.
+	UseNode(context.Context, *UseNodeRequest) (*UseNodeResponse, error)
+	// PullModel has machines download a model and streams how far each is. It ends when all are done; a caller that leaves ends
+	// the downloads that nobody else watches.
+	PullModel(*PullModelRequest, grpc.ServerStreamingServer[PullModelResponse]) error
 	mustEmbedUnimplementedCoordinatorServiceServer()
 }
 
@@ -336,6 +392,15 @@ func (UnimplementedCoordinatorServiceServer) ListNodes(context.Context, *ListNod
 }
 func (UnimplementedCoordinatorServiceServer) Explain(context.Context, *ExplainRequest) (*ExplainResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Explain not implemented")
+}
+func (UnimplementedCoordinatorServiceServer) Fit(context.Context, *FitRequest) (*FitResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Fit not implemented")
+}
+func (UnimplementedCoordinatorServiceServer) UseNode(context.Context, *UseNodeRequest) (*UseNodeResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method UseNode not implemented")
+}
+func (UnimplementedCoordinatorServiceServer) PullModel(*PullModelRequest, grpc.ServerStreamingServer[PullModelResponse]) error {
+	return status.Error(codes.Unimplemented, "method PullModel not implemented")
 }
 func (UnimplementedCoordinatorServiceServer) mustEmbedUnimplementedCoordinatorServiceServer() {}
 func (UnimplementedCoordinatorServiceServer) testEmbeddedByValue()                            {}
@@ -578,6 +643,53 @@ func _CoordinatorService_Explain_Handler(srv interface{}, ctx context.Context, d
 	return interceptor(ctx, in, info, handler)
 }
 
+func _CoordinatorService_Fit_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(FitRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CoordinatorServiceServer).Fit(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: CoordinatorService_Fit_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CoordinatorServiceServer).Fit(ctx, req.(*FitRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _CoordinatorService_UseNode_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UseNodeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CoordinatorServiceServer).UseNode(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: CoordinatorService_UseNode_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CoordinatorServiceServer).UseNode(ctx, req.(*UseNodeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _CoordinatorService_PullModel_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(PullModelRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(CoordinatorServiceServer).PullModel(m, &grpc.GenericServerStream[PullModelRequest, PullModelResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type CoordinatorService_PullModelServer = grpc.ServerStreamingServer[PullModelResponse]
+
 // CoordinatorService_ServiceDesc is the grpc.ServiceDesc for CoordinatorService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -625,6 +737,14 @@ var CoordinatorService_ServiceDesc = grpc.ServiceDesc{
 			MethodName: "Explain",
 			Handler:    _CoordinatorService_Explain_Handler,
 		},
+		{
+			MethodName: "Fit",
+			Handler:    _CoordinatorService_Fit_Handler,
+		},
+		{
+			MethodName: "UseNode",
+			Handler:    _CoordinatorService_UseNode_Handler,
+		},
 	},
 	Streams: []grpc.StreamDesc{
 		{
@@ -645,6 +765,11 @@ var CoordinatorService_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "GetTrace",
 			Handler:       _CoordinatorService_GetTrace_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "PullModel",
+			Handler:       _CoordinatorService_PullModel_Handler,
 			ServerStreams: true,
 		},
 	},
