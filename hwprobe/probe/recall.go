@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,12 +13,14 @@ import (
 // recall remembers every device that a probe has found, so that a tool that fails, a driver that hangs or a card that is
 // unplugged takes no device out of the report without a word: it stays, with its last total and a state that says why.
 type recall struct {
-	devices map[string]remembered // by device id
+	devices map[seenBy]remembered
 }
+
+// seenBy is a device as one part of the probe knows it: two parts may find the same one.
+type seenBy struct{ part, device string }
 
 // remembered is a device as it was when it last worked.
 type remembered struct {
-	part    string // the part of the probe that found it
 	device  hwprobe.Device
 	pool    hwprobe.Pool // zero when it draws on the host's
 	seen    time.Time    // when a probe last found it, working or not
@@ -36,12 +39,13 @@ func (r *recall) complete(part string, f hwprobe.Findings, others []hwprobe.Devi
 		d, p := r.refresh(part, d, poolOf(pools, d.Pool), now)
 		f.Add(d, p)
 	}
-	for _, id := range slices.Sorted(maps.Keys(r.devices)) {
-		was := r.devices[id]
+	inOrder := func(a, b seenBy) int { return cmp.Compare(a.device, b.device) }
+	for _, key := range slices.SortedFunc(maps.Keys(r.devices), inOrder) {
+		was := r.devices[key]
 		switch {
-		case was.part != part || slices.ContainsFunc(found, func(d hwprobe.Device) bool { return d.ID == id }):
-		case replaced(was.device, slices.Concat(found, others)):
-			delete(r.devices, id)
+		case key.part != part || slices.ContainsFunc(found, func(d hwprobe.Device) bool { return d.ID == key.device }):
+		case !failed && replaced(was.device, slices.Concat(found, others)):
+			delete(r.devices, key)
 		default:
 			r.addMissing(&f, was, failed, now)
 		}
@@ -56,10 +60,11 @@ func poolOf(pools []hwprobe.Pool, id string) hwprobe.Pool {
 	return hwprobe.Pool{}
 }
 
-// replaced says whether a device that is gone is there under another id, as a card that was partitioned anew is.
+// replaced says whether a device that is gone is there all the same: under another id, as a card that was partitioned anew is,
+// or found by another part.
 func replaced(gone hwprobe.Device, found []hwprobe.Device) bool {
 	return slices.ContainsFunc(found, func(d hwprobe.Device) bool {
-		return works(d) && d.ID != gone.ID && (same(d.PCI, gone.PCI) || same(d.UUID, gone.UUID) || same(d.LUID, gone.LUID))
+		return works(d) && (d.ID == gone.ID || same(d.PCI, gone.PCI) || same(d.UUID, gone.UUID) || same(d.LUID, gone.LUID))
 	})
 }
 
@@ -75,11 +80,12 @@ func same(a, b string) bool { return a != "" && a == b }
 
 // refresh returns the device with what it last told where it tells nothing now, and remembers what it tells.
 func (r *recall) refresh(part string, d hwprobe.Device, p hwprobe.Pool, now time.Time) (hwprobe.Device, hwprobe.Pool) {
-	was, known := r.devices[d.ID]
+	key := seenBy{part, d.ID}
+	was, known := r.devices[key]
 	if known && !tellsAll(d) && tellsAll(was.device) {
 		d, p = withIdentity(d, p, was)
 	}
-	next := remembered{part: part, device: d, pool: p, seen: now, totalAt: now, freest: p.FreeBytes}
+	next := remembered{device: d, pool: p, seen: now, totalAt: now, freest: p.FreeBytes}
 	if was.freest.Or(0) > p.FreeBytes.Or(0) {
 		next.freest = was.freest
 	}
@@ -97,9 +103,9 @@ func (r *recall) refresh(part string, d hwprobe.Device, p hwprobe.Pool, now time
 		next.device = was.device
 	}
 	if r.devices == nil {
-		r.devices = map[string]remembered{}
+		r.devices = map[seenBy]remembered{}
 	}
-	r.devices[d.ID] = next
+	r.devices[key] = next
 	return d, p
 }
 
