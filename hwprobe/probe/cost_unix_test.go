@@ -5,7 +5,6 @@ package probe
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -77,9 +76,6 @@ func BenchmarkProbeOfFiles(b *testing.B) {
 // BenchmarkPollOfAnIdleWorker is the share of one core that polling takes while nothing happens, with a tool that is run as a
 // process each time: it must be under 0.2 %. The real tool costs more and is polled as much more rarely, see pace.
 func BenchmarkPollOfAnIdleWorker(b *testing.B) {
-	if runtime.GOOS == "windows" {
-		b.Skip("needs symbolic links")
-	}
 	dir := b.TempDir()
 	if err := os.Symlink(os.Args[0], filepath.Join(dir, "nvidia-smi")); err != nil {
 		b.Fatal(err)

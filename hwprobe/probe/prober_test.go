@@ -75,7 +75,7 @@ func TestLastGoodTotalIsKeptWithItsState(t *testing.T) {
 		"its tool failed, and sysfs shows it":        {blind("gpu:a"), hwprobe.StateDegraded, 0, "?", hwprobe.WarnToolTimeout},
 		"it is cleanly gone":                         {hwprobe.Findings{}, hwprobe.StateLost, 90, "?", hwprobe.WarnDeviceRemoved},
 		"it sleeps: what sleeps holds nothing":       {asleep, hwprobe.StateAsleep, 0, "12884901888", ""},
-		"it works, but for its memory":               {halfRead, hwprobe.StateDegraded, 0, "?", ""},
+		"it works, but for its memory":               {halfRead, hwprobe.StateDegraded, 0, "?", hwprobe.WarnMemoryUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -35,8 +35,11 @@ func (r *recall) complete(part string, f hwprobe.Findings, others []hwprobe.Devi
 	failed := f.Failed()
 	pools := f.Pools
 	f.Devices, f.Pools = nil, nil
-	for _, d := range found {
-		d, p := r.refresh(part, d, poolOf(pools, d.Pool), now)
+	for _, told := range found {
+		d, p := r.refresh(part, told, poolOf(pools, told.Pool), now)
+		if d.State != told.State {
+			f.Warn(hwprobe.WarnMemoryUnknown, d.ID, d.Name+" does not tell its memory any more", "see what the system's log says about its driver")
+		}
 		f.Add(d, p)
 	}
 	inOrder := func(a, b seenBy) int { return cmp.Compare(a.device, b.device) }
