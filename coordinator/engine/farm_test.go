@@ -27,6 +27,7 @@ type farm struct {
 	takes   func(a Attempt) time.Duration   // nil is some time around a second
 	deaf    bool                            // workers take no notice of a cancel
 	breaks  func(node string) time.Duration // when not 0, the call of a load breaks off after so long; the machine goes on loading
+	ends    func(node string, m *Move)      // what the end of a load says; nil leaves it as it is
 	sticks  func(node string) (bool, error) // whether an unload leaves the model in memory, and what its call says then
 	wg      sync.WaitGroup
 }
@@ -187,7 +188,11 @@ func (f *farm) Load(node string, d scheduler.Decision) {
 		n.Pools[0].Free.N -= min(d.Need, n.Pools[0].Free.N)
 		f.mu.Unlock()
 		if broken == 0 {
-			f.toSink(func(s Sink) { s.Moved(node, Move{Decision: d}) })
+			m := Move{Decision: d, Took: 4 * time.Second, Size: d.Need}
+			if f.ends != nil {
+				f.ends(node, &m)
+			}
+			f.toSink(func(s Sink) { s.Moved(node, m) })
 		}
 		f.change()
 	})
@@ -242,6 +247,34 @@ func (f *farm) back(id string) {
 	f.node(id).State = scheduler.NodeUp
 	f.mu.Unlock()
 	f.change()
+}
+
+// put has somebody else load a model on a machine, or with a size of 0 takes it out of memory.
+func (f *farm) put(node, name string, bytes uint64) {
+	f.mu.Lock()
+	n := f.node(node)
+	n.Loaded = slices.DeleteFunc(n.Loaded, func(l scheduler.Loaded) bool {
+		if l.Name == name {
+			n.Pools[0].Free.N += l.SizeBytes
+		}
+		return l.Name == name
+	})
+	if bytes > 0 {
+		n.Loaded = append(n.Loaded, scheduler.Loaded{Digest: "sha-" + name, Name: name, Context: 4096, SizeBytes: bytes})
+		n.Pools[0].Free.N -= bytes
+	}
+	f.mu.Unlock()
+	f.change()
+}
+
+// loaded names what a machine holds.
+func (f *farm) loaded(node string) (names []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, l := range f.node(node).Loaded {
+		names = append(names, l.Name)
+	}
+	return names
 }
 
 // running lists the calls that have no end.

@@ -3,6 +3,7 @@ package engine
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/loopkeeper/loopkeeper/scheduler"
@@ -31,18 +32,15 @@ func newResources(limits map[string]Resource) resources {
 	return resources{limits: limits, buckets: map[string]bucket{}}
 }
 
-// of are the limited resources that a call holds: those it names, and its model.
+// of are the resources that a call holds: those it names, and its model where that is limited.
 func (r resources) of(uses []string, model string) []string {
-	name := "model:" + tagged(model)
-	_, one := r.limits[name]
-	if bare := "model:" + model; !one {
-		name = bare
-		_, one = r.limits[bare]
+	full := tagged(model)
+	for _, name := range []string{"model:" + full, "model:" + strings.TrimSuffix(full, ":latest")} {
+		if _, limited := r.limits[name]; limited && !slices.Contains(uses, name) {
+			return append(slices.Clone(uses), name)
+		}
 	}
-	if !one || slices.Contains(uses, name) {
-		return uses
-	}
-	return append(slices.Clone(uses), name)
+	return uses
 }
 
 // tokens is what the rate of a resource allows at once now.

@@ -197,3 +197,9 @@ func items(n int) map[string]any {
 	}
 	return map[string]any{"items": out}
 }
+
+// inputOf is items(n) as a submission has it.
+func inputOf(n int) json.RawMessage {
+	raw, _ := json.Marshal(items(n))
+	return raw
+}

@@ -1,0 +1,139 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/loopkeeper/loopkeeper/coordinator/run"
+	"github.com/loopkeeper/loopkeeper/proto/apierr"
+	"github.com/loopkeeper/loopkeeper/scheduler"
+)
+
+const fortyItems = `await batch({ model: "small:8b", prompt: "{{item}}", items: input.items });`
+
+// state is a node's state as a placement sees it.
+func (r *rig) state(node string) (scheduler.NodeState, string) {
+	r.t.Helper()
+	nodes, err := r.e.Nodes(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, n := range nodes {
+		if n.Node.ID == node {
+			return n.Node.State, n.Why
+		}
+	}
+	return "", ""
+}
+
+func TestPauseFreesTheCardNow(t *testing.T) {
+	p := program(t, fortyItems)
+	synctest.Test(t, func(t *testing.T) {
+		f := newFarm(2)
+		f.takes = func(Attempt) time.Duration { return 10 * time.Minute }
+		r := newRig(t, f, Options{})
+		id := r.submit(p, items(8))
+		time.Sleep(30 * time.Second) // both machines work, for minutes to come
+		if err := r.e.Pause(t.Context(), "box-1", 2*time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second)
+		if got := f.loaded("n1"); len(got) != 0 {
+			t.Errorf("five seconds later it holds %v", got)
+		}
+		if s, why := r.state("n1"); s != scheduler.NodePaused || !strings.Contains(why, "paused until") {
+			t.Errorf("%s, %s", s, why)
+		}
+		r.e.Stop() // a restart does not end it
+		r.start()
+		v := r.wait(id)
+		if v.Status != run.Completed || v.Items.Retried == 0 {
+			t.Errorf("%+v", v)
+		}
+		for _, st := range v.Failures {
+			t.Errorf("%+v", st)
+		}
+		for _, n := range v.Nodes {
+			if n.NodeID == "n1" && n.Items > 0 {
+				t.Errorf("a paused machine did %d items", n.Items)
+			}
+		}
+		time.Sleep(2 * time.Hour)
+		if s, _ := r.state("n1"); s != scheduler.NodeUp {
+			t.Errorf("two hours later: %s", s)
+		}
+	})
+}
+
+func TestDrainLetsWhatRunsEnd(t *testing.T) {
+	p := program(t, fortyItems)
+	synctest.Test(t, func(t *testing.T) {
+		f := newFarm(2)
+		r := newRig(t, f, Options{})
+		id := r.submit(p, items(200))
+		time.Sleep(10 * time.Second)
+		if err := r.e.Drain(t.Context(), "n1"); err != nil {
+			t.Fatal(err)
+		}
+		sent := len(f.sent())
+		v := r.wait(id)
+		if v.Status != run.Completed || v.Items.Retried != 0 {
+			t.Errorf("%s, %d tried again", v.Status, v.Items.Retried)
+		}
+		for _, a := range f.sent()[sent:] {
+			if a.Node == "n1" {
+				t.Errorf("%s was sent to a machine that is drained", a.Key)
+			}
+		}
+		if err := r.e.Resume(t.Context(), "n1"); err != nil {
+			t.Fatal(err)
+		}
+		if s, why := r.state("n1"); s != scheduler.NodeUp || why != "" {
+			t.Errorf("%s, %s", s, why)
+		}
+		if got := incidents(r, IncidentUse); len(got) != 2 || got[0] != "box-1 is used again" || got[1] != "box-1 is drained" {
+			t.Errorf("%q", got)
+		}
+		if err := r.e.Drain(t.Context(), "nobody"); apierr.CodeOf(err) != apierr.NotFound {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// Outside its hours a machine takes nothing and keeps nothing; what ran when they ended may end.
+func TestOutsideItsHoursAMachineIsLeftAlone(t *testing.T) {
+	p := program(t, fortyItems)
+	synctest.Test(t, func(t *testing.T) {
+		f := newFarm(1)
+		f.takes = func(Attempt) time.Duration { return 10 * time.Minute }
+		begin := time.Now().Add(time.Hour).Truncate(time.Minute)
+		since := func(at time.Time) time.Duration {
+			at = at.Local()
+			return time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute
+		}
+		every := [7]bool{true, true, true, true, true, true, true}
+		r := newRig(t, f, Options{Hours: map[string]Hours{"box-1": {{Days: every, From: since(begin), To: since(begin.Add(time.Hour))}}}})
+		id := r.submit(p, items(40))
+		time.Sleep(time.Until(begin.Add(-time.Second)))
+		if n := len(f.sent()); n != 0 {
+			t.Errorf("%d calls before", n)
+		}
+		if s, why := r.state("n1"); s != scheduler.NodePaused || why != "outside its hours of use" {
+			t.Errorf("%s, %s", s, why)
+		}
+		time.Sleep(time.Until(begin.Add(time.Hour + 30*time.Second)))
+		within := len(f.sent())
+		if within < 20 || within > 28 { // four at a time, for ten minutes each
+			t.Errorf("%d calls within", within)
+		}
+		time.Sleep(20 * time.Minute)
+		if got := f.loaded("n1"); len(got) != 0 || len(f.sent()) != within || len(f.running()) != 0 {
+			t.Errorf("after: %v in memory, %d calls more, running %v", got, len(f.sent())-within, f.running())
+		}
+		if v := r.wait(id); v.Status != run.Completed || v.Items.Retried != 0 { // the next day
+			t.Errorf("%s, %d tried again", v.Status, v.Items.Retried)
+		}
+	})
+}
