@@ -48,8 +48,8 @@ type Worker struct {
 	Slots int `yaml:"slots"`
 	// Heartbeat is the interval between reports when nothing changes. Default 3s.
 	Heartbeat time.Duration `yaml:"heartbeat"`
-	// MemoryBytes overrides the probed total of the pool that models load into, for machines that cannot tell. Default 0: as probed.
-	MemoryBytes uint64 `yaml:"memory_bytes"`
+	// Hardware is what the owner knows better than the probe.
+	Hardware Hardware `yaml:"hardware"`
 }
 
 // Discovery holds the mDNS settings.

@@ -64,6 +64,16 @@ func TestFaultsNameTheirPlace(t *testing.T) {
 		"no duration":         {"fleet: home\ncoordinator:\n  lost_after: soon\n", `loopkeeper.yaml:3:15: coordinator.lost_after: want a duration such as 15s, got "soon"`},
 		"twice the same key":  {"fleet: a\nfleet: b\n", "loopkeeper.yaml:2:1: "},
 		"list for a scalar":   {"fleet: [a, b]\n", `loopkeeper.yaml:1:8: fleet: want a text, got "["`},
+		"no size":             {"worker:\n  hardware:\n    memory: lots\n", `loopkeeper.yaml:3:13: worker.hardware.memory: want a size such as 24 GiB or 512 MiB, or bytes, got "lots"`},
+		"ambiguous unit":      {"worker:\n  hardware:\n    pools:\n      - id: host\n        reserve: 8 GB\n", `loopkeeper.yaml:5:18: worker.hardware.pools: want a size such as 24 GiB or 512 MiB, or bytes, got "8 GB"`},
+		"negative size":       {"worker:\n  hardware:\n    pools: [{id: host, total: -1}]\n", `loopkeeper.yaml:3:31: worker.hardware.pools: want a size`},
+		"unknown pool key":    {"worker:\n  hardware:\n    pools: [{id: host, totl: 1}]\n", `loopkeeper.yaml:3:24: unknown field "totl"`},
+		"not yes or no":       {"worker:\n  hardware:\n    devices: [{id: a, hide: often}]\n", `loopkeeper.yaml:3:29: worker.hardware.devices: want true or false, got "often"`},
+		"says nothing":        {"worker:\n  hardware:\n    pools: [{id: host}]\n", `worker.hardware.pools[0] (file `},
+		"reserves everything": {"worker:\n  hardware:\n    pools: [{id: host, total: 8 GiB, reserve: 8 GiB}]\n", `loopkeeper.yaml:3): pool host: a reserve of 8 GiB leaves nothing of 8 GiB`},
+		"pool without id":     {"worker:\n  hardware:\n    pools: [{total: 8 GiB}]\n", `want an id: loopkeeper probe`},
+		"hide and force":      {"worker:\n  hardware:\n    devices: [{id: a, hide: true, force: true}]\n", `device a: want hide: true or force: true`},
+		"device twice":        {"worker:\n  hardware:\n    devices: [{id: a, hide: true}, {id: a, force: true}]\n", `worker.hardware.devices[1]`},
 		"unreachable address": {"coordinator:\n  listen: nowhere\n", `want host:port, got "nowhere"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,6 +85,26 @@ func TestFaultsNameTheirPlace(t *testing.T) {
 				t.Fatalf("code %s, next %v", e.Code, e.Next)
 			}
 		})
+	}
+}
+
+func TestHardwareIsReadAsPeopleWriteIt(t *testing.T) {
+	file := "worker:\n  hardware:\n    memory: 10GiB\n    pools:\n      - {id: host, reserve: 1.5 GiB}\n" +
+		"      - id: \"gpu:0000:0c:00.0\"\n        total: 25769803776\n        reserve: \"512 mib\"\n    devices:\n      - {id: GPU-1, hide: true}\n"
+	c, from, err := load(t, file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Hardware{Memory: 10 << 30, Pools: Pools{{ID: "host", Reserve: 3 << 29}, {ID: "gpu:0000:0c:00.0", Total: 24 << 30, Reserve: 512 << 20}},
+		Devices: Devices{{ID: "GPU-1", Hide: true}}}
+	if diff := cmp.Diff(want, c.Worker.Hardware); diff != "" {
+		t.Error(diff)
+	}
+	if !strings.HasSuffix(from["worker.hardware.memory"], ":3") || !strings.HasSuffix(from["worker.hardware.pools"], ":4") || !strings.HasSuffix(from["worker.hardware.devices"], ":9") {
+		t.Errorf("origins %v", from)
+	}
+	if got, want := sprint(c.Worker.Hardware.Pools), "host: reserve 1536 MiB; gpu:0000:0c:00.0: total 24 GiB, reserve 512 MiB"; got != want {
+		t.Errorf("shown as %q, want %q", got, want)
 	}
 }
 

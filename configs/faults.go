@@ -30,17 +30,20 @@ func yamlFault(file *ast.File, err error) string {
 	return fmt.Sprintf("%d:%d: %s", p.Line, p.Column, msg)
 }
 
-// valueFault finds the place of an error that came without one: the library tells none for a text that is no duration.
+// valueFault finds the place of an error that came without one: the library tells none for a text that is no duration or size.
 func valueFault(file *ast.File, err error) string {
 	fault := ""
-	each(file, func(key string, v *ast.MappingValueNode) {
-		var c Config
-		t, p := v.Value.GetToken(), v.Value.GetToken().Position
-		if _, ok := settingOf(key).get(&c).(time.Duration); !ok || fault != "" {
-			return
+	eachLeaf(file, func(key string, t reflect.Type, n ast.Node) {
+		text, p := n.GetToken().Value, n.GetToken().Position
+		var err error
+		switch t {
+		case reflect.TypeFor[time.Duration]():
+			_, err = time.ParseDuration(text)
+		case reflect.TypeFor[Size]():
+			_, err = ParseSize(text)
 		}
-		if _, err := time.ParseDuration(t.Value); err != nil {
-			fault = fmt.Sprintf("%d:%d: %s: want %s, got %q", p.Line, p.Column, key, wanted(reflect.TypeFor[time.Duration]()), t.Value)
+		if err != nil && fault == "" {
+			fault = fmt.Sprintf("%d:%d: %s: want %s, got %q", p.Line, p.Column, key, wanted(t), text)
 		}
 	})
 	if fault != "" {
@@ -54,6 +57,8 @@ func wanted(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[time.Duration]():
 		return "a duration such as 15s"
+	case t == reflect.TypeFor[Size]():
+		return sizeForm
 	case t.Kind() == reflect.Bool:
 		return "true or false"
 	case t.Kind() == reflect.String:
@@ -67,15 +72,44 @@ func wanted(t reflect.Type) string {
 	}
 }
 
-// keyAt is the setting whose value stands at p, or "".
+// keyAt is the setting in whose value something stands at p, or "".
 func keyAt(file *ast.File, p *token.Position) string {
 	found := ""
-	each(file, func(key string, v *ast.MappingValueNode) {
-		if at := v.Value.GetToken().Position; at.Line == p.Line && at.Column == p.Column {
+	eachLeaf(file, func(key string, _ reflect.Type, n ast.Node) {
+		if at := n.GetToken().Position; at.Line == p.Line && at.Column == p.Column {
 			found = key
 		}
 	})
 	return found
+}
+
+// eachLeaf calls do with every value of every setting that the file holds, those in lists one by one, and the Go type that it is for.
+func eachLeaf(file *ast.File, do func(key string, t reflect.Type, n ast.Node)) {
+	each(file, func(key string, v *ast.MappingValueNode) {
+		var c Config
+		eachLeafOf(v.Value, reflect.TypeOf(settingOf(key).get(&c)), func(t reflect.Type, n ast.Node) { do(key, t, n) })
+	})
+}
+
+func eachLeafOf(n ast.Node, t reflect.Type, do func(reflect.Type, ast.Node)) {
+	list, isList := n.(*ast.SequenceNode)
+	pairs, isMap := n.(*ast.MappingNode)
+	switch {
+	case isList && t.Kind() == reflect.Slice:
+		for _, v := range list.Values {
+			eachLeafOf(v, t.Elem(), do)
+		}
+	case isMap && t.Kind() == reflect.Struct:
+		for _, v := range pairs.Values {
+			for i := range t.NumField() {
+				if t.Field(i).Tag.Get("yaml") == v.Key.String() {
+					eachLeafOf(v.Value, t.Field(i).Type, do)
+				}
+			}
+		}
+	default:
+		do(t, n)
+	}
 }
 
 // each calls do with every setting that the file holds.

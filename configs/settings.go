@@ -34,7 +34,9 @@ var settings = []setting{
 	text("worker.ollama", func(c *Config) *string { return &c.Worker.Ollama }, "LOOPKEEPER_OLLAMA", "OLLAMA_HOST"),
 	number("worker.slots", func(c *Config) *int { return &c.Worker.Slots }, "LOOPKEEPER_SLOTS", "OLLAMA_NUM_PARALLEL"),
 	span("worker.heartbeat", func(c *Config) *time.Duration { return &c.Worker.Heartbeat }),
-	size("worker.memory_bytes", func(c *Config) *uint64 { return &c.Worker.MemoryBytes }),
+	{key: "worker.hardware.memory", get: func(c *Config) any { return c.Worker.Hardware.Memory }},
+	{key: "worker.hardware.pools", get: func(c *Config) any { return c.Worker.Hardware.Pools }},
+	{key: "worker.hardware.devices", get: func(c *Config) any { return c.Worker.Hardware.Devices }},
 	yes("discovery.mdns", func(c *Config) *bool { return &c.Discovery.MDNS }, "LOOPKEEPER_MDNS"),
 	list("discovery.interfaces", func(c *Config) *[]string { return &c.Discovery.Interfaces }),
 	span("discovery.interval", func(c *Config) *time.Duration { return &c.Discovery.Interval }),
@@ -108,6 +110,9 @@ func validate(c *Config) (key string, err error) {
 	}
 	if u, err := url.Parse(c.Worker.Ollama); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		return "worker.ollama", fmt.Errorf("want a URL such as http://127.0.0.1:11434, got %q", c.Worker.Ollama)
+	}
+	if key, err := c.Worker.Hardware.validate(); err != nil {
+		return key, err
 	}
 	return validateAddresses(c)
 }

@@ -12,9 +12,13 @@ type Overrides struct {
 	Devices []DeviceOverride
 }
 
+// MainPool means, in a PoolOverride, the memory that a program for the machine's accelerator uses: the pool of its discrete
+// device, else of its integrated one, else main memory. Where there are several such pools it means none.
+const MainPool = "main"
+
 // PoolOverride says how large a pool is, and how much of it is kept out of use.
 type PoolOverride struct {
-	Pool         string // its id, or one of its devices, see DeviceOverride; HostPool for main memory
+	Pool         string // its id, or one of its devices, see DeviceOverride; HostPool for main memory; or MainPool
 	TotalBytes   Bytes  // replaces the probed total; unknown: as probed
 	ReserveBytes uint64 // kept out of use; 0: as probed
 }
@@ -75,6 +79,9 @@ func (d Device) Is(name string) bool {
 }
 
 func (r Report) poolNamed(name string) int {
+	if name == MainPool {
+		name = r.mainPool()
+	}
 	if i := slices.IndexFunc(r.Pools, func(p Pool) bool { return p.ID == name }); i >= 0 {
 		return i
 	}
@@ -84,6 +91,27 @@ func (r Report) poolNamed(name string) int {
 		}
 	}
 	return -1
+}
+
+// mainPool is the id of the pool that MainPool means, or "".
+func (r Report) mainPool() string {
+	for _, kind := range []PoolKind{PoolOfDevice, PoolUnified} {
+		var found []string
+		for _, p := range r.Pools {
+			drawsOn := func(d Device) bool { return d.Pool == p.ID && d.State != StateUnsupported }
+			if p.Kind == kind && slices.ContainsFunc(r.Devices, drawsOn) {
+				found = append(found, p.ID)
+			}
+		}
+		switch len(found) {
+		case 0:
+		case 1:
+			return found[0]
+		default:
+			return ""
+		}
+	}
+	return HostPool
 }
 
 // apply pins the total. A smaller total takes its difference from what is free; a larger one adds nothing to it, because

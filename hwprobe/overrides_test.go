@@ -99,3 +99,31 @@ func TestOverrideThatMatchesNothingIsNamed(t *testing.T) {
 		t.Errorf("no override, and warnings %+v", r.Warnings)
 	}
 }
+
+func TestMainPoolIsWhatTheAcceleratorUses(t *testing.T) {
+	with := func(change func(*Report)) Report { r := den(); change(&r); return r }
+	second := Device{ID: "gpu:0000:0d:00.0", State: StateLost, Pool: "gpu:0000:0d:00.0"}
+	for name, c := range map[string]struct {
+		report Report
+		want   string
+	}{
+		"a card beside integrated graphics": {den(), "gpu:0000:0c:00.0"},
+		"integrated graphics alone":         {with(func(r *Report) { r.Devices = r.Devices[1:] }), HostPool}, // the other one is unsupported
+		"no device":                         {Report{Pools: []Pool{{ID: HostPool, Kind: PoolOfHost}}}, HostPool},
+		"two cards": {with(func(r *Report) {
+			r.Devices, r.Pools = append(r.Devices, second), append(r.Pools, Pool{ID: second.Pool, Kind: PoolOfDevice})
+		}), ""},
+	} {
+		r := Overrides{Pools: []PoolOverride{{Pool: MainPool, TotalBytes: Known[uint64](5)}}}.Apply(c.report)
+		pinned := ""
+		for _, p := range r.Pools {
+			if p.TotalSource == SourceOverride {
+				pinned += p.ID
+			}
+		}
+		warned := slices.ContainsFunc(r.Warnings, func(w Warning) bool { return w.Code == WarnOverride })
+		if pinned != c.want || warned != (c.want == "") {
+			t.Errorf("%s: %q, warned %v", name, pinned, warned)
+		}
+	}
+}

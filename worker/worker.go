@@ -33,7 +33,7 @@ type Options struct {
 	Version    string // semantic
 	Ollama     string // URL of the local Ollama
 	Slots      int
-	Memory     uint64 // bytes; 0: as probed
+	Overrides  hwprobe.Overrides // what the owner of the machine says about its hardware
 	Heartbeat  time.Duration
 	Listener   net.Listener // for the coordinator
 	Server     []grpc.ServerOption
@@ -62,10 +62,9 @@ func Start(ctx context.Context, o Options) (*Worker, error) {
 	}
 	w := &Worker{o: o, client: client, done: make(chan struct{})}
 	w.stop = sync.OnceFunc(w.end)
-	machine := probe.ThisMachine()
+	prober := probe.New(probe.Options{Machine: probe.ThisMachine(), Overrides: o.Overrides})
 	w.serve = serve.New(ctx, serve.Options{NodeID: o.NodeID, Name: o.Name, Version: o.Version, Fleet: o.Fleet, Ollama: client, Slots: o.Slots,
-		Memory: o.Memory, Heartbeat: o.Heartbeat, Log: o.Log.With("part", "worker"),
-		Probe: func(ctx context.Context) hwprobe.Report { return probe.Probe(ctx, machine) }})
+		Prober: prober, Heartbeat: o.Heartbeat, Log: o.Log.With("part", "worker")})
 	// Stop waits for the calls: what they use must not end before them.
 	options := append(slices.Clone(o.Server), grpc.WaitForHandlers(true))
 	w.server = grpc.NewServer(append(options, serve.Recovery(o.Log.With("part", "worker"))...)...)

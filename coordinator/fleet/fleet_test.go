@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
 	"github.com/loopkeeper/loopkeeper/proto/discovery"
 	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
@@ -44,6 +46,20 @@ func TestNodeIsUpOnceItDescribedItself(t *testing.T) {
 		}
 		if nodes, why := f.View(); len(why) != 0 || nodes[0].FoundBy != "static" || nodes[0].Problem != "" {
 			t.Errorf("%+v %q", nodes, why)
+		}
+	})
+}
+
+// A worker looks at its hardware more rarely than it reports, and its clock may be another one than ours.
+func TestFreeMemoryIsAsOldAsTheLookAtTheHardware(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *house) {
+		m, elsewhere := newMachine("den"), time.Now().Add(-time.Hour)
+		m.report.Time, m.report.Probed = timestamppb.New(elsewhere), timestamppb.New(elsewhere.Add(-40*time.Second))
+		h.start("den:1", m)
+		f := h.fleet(static("den:1"))
+		settle(time.Second)
+		if age := f.Nodes()[0].Pools[0].FreeAge; age < 40*time.Second || age > 42*time.Second {
+			t.Errorf("free is %s old", age)
 		}
 	})
 }

@@ -77,7 +77,7 @@ func (n *node) snapshot() scheduler.Node {
 		Slots: int(r.GetSlots()), Simulated: n.simulated}
 	for _, p := range r.GetPools() {
 		out.Pools = append(out.Pools, scheduler.Pool{ID: p.GetId(), Kind: scheduler.PoolKind(p.GetKind()), Total: known(p.TotalBytes), Free: known(p.FreeBytes),
-			FreeAge: time.Since(n.lastSeen)})
+			FreeAge: n.freeAge()})
 	}
 	for _, d := range r.GetDevices() {
 		out.Devices = append(out.Devices, scheduler.Device{Name: d.GetName(), Pool: d.GetPoolId(), Usable: usable(d)})
@@ -89,6 +89,16 @@ func (n *node) snapshot() scheduler.Node {
 		out.Loaded = append(out.Loaded, scheduler.Loaded{Digest: l.GetDigest(), Name: l.GetName(), Context: int(l.GetContext()), SizeBytes: l.GetSizeBytes(), VRAMBytes: l.GetVramBytes()})
 	}
 	return out
+}
+
+// freeAge is how old what is free is: as old as the report, and as much more as the hardware was looked at before it. The two times
+// are of the worker's clock, which may be another one than ours.
+func (n *node) freeAge() time.Duration {
+	age := time.Since(n.lastSeen)
+	if r := n.report; r.Probed != nil && r.Time != nil {
+		age += max(0, r.Time.AsTime().Sub(r.Probed.AsTime()))
+	}
+	return age
 }
 
 func known(v *uint64) scheduler.Bytes {
@@ -177,7 +187,7 @@ func (f *Fleet) store(id string) {
 // worthStoring says whether a report tells something lasting that the one before did not. Free memory changes all the time.
 func worthStoring(before, now *workerv1.NodeReport) bool {
 	samePool := func(p, q *workerv1.Pool) bool {
-		return p.GetId() == q.GetId() && p.GetTotalBytes() == q.GetTotalBytes()
+		return p.GetId() == q.GetId() && p.GetTotalBytes() == q.GetTotalBytes() && p.GetReserveBytes() == q.GetReserveBytes()
 	}
 	sameModel := func(m, n *workerv1.Model) bool { return proto.Equal(m, n) }
 	return !slices.EqualFunc(before.GetPools(), now.GetPools(), samePool) || !slices.EqualFunc(before.GetModels(), now.GetModels(), sameModel)

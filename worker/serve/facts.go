@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
@@ -12,10 +13,10 @@ import (
 func hardware(p hwprobe.Report, r *workerv1.NodeReport) {
 	for _, pool := range p.Pools {
 		r.Pools = append(r.Pools, &workerv1.Pool{Id: pool.ID, Kind: string(pool.Kind), TotalBytes: optional(pool.TotalBytes), FreeBytes: optional(pool.FreeBytes),
-			Source: string(pool.FreeSource)})
+			Source: string(sourceOf(pool)), ReserveBytes: pool.ReserveBytes})
 	}
 	for _, d := range p.Devices {
-		m := &workerv1.Device{Name: d.Name, Vendor: string(d.Vendor), PoolId: d.Pool, State: string(d.State), Driver: d.Driver, Integrated: optional(d.Integrated),
+		m := &workerv1.Device{Id: d.ID, Pci: d.PCI, Uuid: d.UUID, Name: d.Name, Vendor: string(d.Vendor), PoolId: d.Pool, State: string(d.State), Driver: d.Driver, Integrated: optional(d.Integrated),
 			TemperatureCelsius: optional(d.Temperature), PowerWatts: optional(d.Power)}
 		if percent, ok := d.Utilisation.Value(); ok {
 			share := percent / 100
@@ -25,51 +26,20 @@ func hardware(p hwprobe.Report, r *workerv1.NodeReport) {
 	}
 }
 
+// sourceOf is where a pool's numbers come from in one word: that the total is not measured now matters more than what told the rest.
+func sourceOf(p hwprobe.Pool) hwprobe.Source {
+	switch p.TotalSource {
+	case hwprobe.SourceOverride, hwprobe.SourceLastKnown, hwprobe.SourceEstimate:
+		return p.TotalSource
+	}
+	return cmp.Or(p.FreeSource, p.TotalSource)
+}
+
 func optional[T uint64 | float64 | bool](v hwprobe.Optional[T]) *T {
 	if value, ok := v.Value(); ok {
 		return &value
 	}
 	return nil
-}
-
-// override replaces the probed total of the pool that models load into by what the operator says, bytes; 0 says nothing.
-func override(r *workerv1.NodeReport, memory uint64) {
-	if memory == 0 || len(r.GetPools()) == 0 {
-		return
-	}
-	target := r.Pools[0]
-	for _, p := range r.Pools {
-		if p.GetKind() != string(hwprobe.PoolOfHost) {
-			target = p
-			break
-		}
-	}
-	if target.FreeBytes != nil {
-		free := min(target.GetFreeBytes(), memory)
-		if total := target.GetTotalBytes(); total > memory {
-			free = target.GetFreeBytes() - min(target.GetFreeBytes(), total-memory)
-		}
-		target.FreeBytes = &free
-	}
-	target.TotalBytes, target.Source = &memory, "configured"
-}
-
-// keepTotals keeps how large a pool is when a probe that had trouble could not read it: a tool that hangs takes no memory
-// out of the machine. What is free now stays unknown.
-func keepTotals(r, last *workerv1.NodeReport) {
-	if len(r.GetWarnings()) == 0 {
-		return
-	}
-	for _, was := range last.GetPools() {
-		i := slices.IndexFunc(r.Pools, func(p *workerv1.Pool) bool { return p.GetId() == was.GetId() })
-		switch {
-		case was.TotalBytes == nil:
-		case i < 0:
-			r.Pools = append(r.Pools, &workerv1.Pool{Id: was.GetId(), Kind: was.GetKind(), TotalBytes: was.TotalBytes, Source: "last known"})
-		case r.Pools[i].TotalBytes == nil:
-			r.Pools[i].TotalBytes, r.Pools[i].Source = was.TotalBytes, "last known"
-		}
-	}
 }
 
 // Shape is what the scheduler computes a need from. Without layers or weights there is none: unknown is not zero. Where

@@ -48,7 +48,11 @@ func (s *Server) deviceFree(ctx context.Context) (free uint64, known bool) {
 	if !slices.ContainsFunc(report.GetPools(), accelerated) {
 		return 0, false
 	}
-	for _, p := range s.o.Probe(ctx).Pools {
+	now, ok := s.monitor.machine.fresh(ctx)
+	if !ok {
+		return 0, false
+	}
+	for _, p := range now.Pools {
 		if p.Kind == hwprobe.PoolOfHost {
 			continue
 		}

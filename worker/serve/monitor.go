@@ -2,7 +2,7 @@ package serve
 
 import (
 	"context"
-	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -10,25 +10,24 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
-	"github.com/loopkeeper/loopkeeper/hwprobe/probe"
 	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
 )
 
 const (
-	// askTimeout bounds what a report asks of Ollama and of the vendors' tools, each: one that hangs must not silence the
-	// machine for so long that it counts as lost.
+	// askTimeout bounds what a report asks of Ollama, and how long it waits for newer numbers of the hardware: what hangs must
+	// not silence the machine for so long that it counts as lost.
 	askTimeout = 5 * time.Second
-	// firstProbe is the bound on the first probe, which may have to start a driver.
-	firstProbe = probe.DefaultTimeout
 	// minLook is the least time between two looks: Ollama up to 0.17.4 reads its list of loaded models without a lock.
 	minLook = 500 * time.Millisecond
 )
 
-// monitor is the one that looks at the machine and its Ollama: every heartbeat, and soon after a call moved a model.
+// monitor is the one that reports the machine and its Ollama: every heartbeat, soon after a call moved a model, and when something
+// happened to the hardware.
 type monitor struct {
 	o       Options
 	calls   *registry
 	learner *learner
+	machine *machine
 	ask     chan struct{} // a wish to look soon; capacity one
 	done    chan struct{} // closed when the monitor stops
 	run     context.Context
@@ -42,11 +41,12 @@ type monitor struct {
 
 func newMonitor(ctx context.Context, o Options, calls *registry) *monitor {
 	m := &monitor{o: o, calls: calls, ask: make(chan struct{}, 1), done: make(chan struct{}), changed: make(chan struct{}),
-		learner: &learner{client: o.Ollama}}
+		learner: &learner{client: o.Ollama}, machine: newMachine(o.Prober, o.Log)}
 	var cancel context.CancelFunc
 	m.run, cancel = context.WithCancel(context.WithoutCancel(ctx))
 	m.end = sync.OnceFunc(func() { cancel(); close(m.done) })
-	m.report = m.look(ctx, firstProbe)
+	m.work.Go(func() { m.machine.watch(m.run) })
+	m.report = m.look(ctx, m.machine.first)
 	m.work.Go(func() { m.loop(m.run) })
 	return m
 }
@@ -60,13 +60,16 @@ func (m *monitor) loop(ctx context.Context) {
 	beat := time.NewTicker(m.o.Heartbeat)
 	defer beat.Stop()
 	for {
+		numbers := m.machine.newest
 		select {
 		case <-ctx.Done():
 			return
 		case <-beat.C:
+		case <-m.machine.news:
 		case <-m.ask:
+			numbers = m.machine.fresh
 		}
-		report := m.look(ctx, askTimeout)
+		report := m.look(ctx, numbers)
 		if ctx.Err() != nil {
 			return
 		}
@@ -85,8 +88,9 @@ func (m *monitor) loop(ctx context.Context) {
 	}
 }
 
-// refresh asks for a look soon.
+// refresh asks for a look soon, because something was moved.
 func (m *monitor) refresh() {
+	m.machine.use()
 	select {
 	case m.ask <- struct{}{}:
 	default: // one is wished for already
@@ -100,35 +104,29 @@ func (m *monitor) latest() (*workerv1.NodeReport, <-chan struct{}) {
 	return m.report, m.changed
 }
 
-// look makes a report. What cannot be asked now keeps its last value: an Ollama that is busy has not lost its models.
-func (m *monitor) look(ctx context.Context, patience time.Duration) *workerv1.NodeReport {
+// look makes a report with the hardware as numbers give it. What cannot be asked now keeps its last value: an Ollama that is busy
+// has not lost its models. What is free is newer than the list of loaded models wherever that is another one than before.
+func (m *monitor) look(ctx context.Context, numbers func(context.Context) (hwprobe.Report, bool)) *workerv1.NodeReport {
 	r := &workerv1.NodeReport{Slots: int32(m.o.Slots), HeartbeatSeconds: int32(m.o.Heartbeat / time.Second)}
 	r.Running, r.Kept = m.calls.keys()
-	var found hwprobe.Report
+	if len(r.Running) > 0 {
+		m.machine.use()
+	}
+	m.machine.rest()
 	var asked sync.WaitGroup
-	asked.Go(func() {
-		ctx, cancel := context.WithTimeout(ctx, patience)
-		defer cancel()
-		found = m.o.Probe(ctx)
-	})
+	asked.Go(func() { _, _ = numbers(ctx) })
 	m.askOllama(ctx, r)
 	asked.Wait()
+	if last := m.last(); last != nil && !r.Simulated && !slices.EqualFunc(last.GetLoaded(), r.GetLoaded(), sameLoaded) {
+		_, _ = m.machine.fresh(ctx)
+	}
 	r.Time = timestamppb.Now()
-	r.Host = &workerv1.Host{Hostname: found.Host.Hostname, Os: found.Host.OS, Cpu: found.Host.CPU, Cores: int32(found.Host.Cores)}
-	if raw, err := json.Marshal(found); err == nil { // a report is plain values: it always marshals
-		r.ProbeJson = raw
-	}
-	for _, w := range found.Warnings {
-		r.Warnings = append(r.Warnings, &workerv1.Warning{Code: string(w.Code), Text: w.Message, Next: w.Next})
-	}
-	if !r.Simulated {
-		hardware(found, r)
-		if last := m.last(); !last.GetSimulated() {
-			keepTotals(r, last)
-		}
-		override(r, m.o.Memory)
-	}
+	m.machine.tell(r)
 	return r
+}
+
+func sameLoaded(a, b *workerv1.LoadedModel) bool {
+	return a.GetDigest() == b.GetDigest() && a.GetContext() == b.GetContext() && a.GetVramBytes() == b.GetVramBytes()
 }
 
 // askOllama fills in what Ollama says. Models come last: reading their files' facts takes long when there are many new ones.
@@ -139,7 +137,7 @@ func (m *monitor) askOllama(ctx context.Context, r *workerv1.NodeReport) {
 	r.Ollama = &workerv1.Ollama{Url: m.o.Ollama.BaseURL()}
 	r.Models, r.Loaded, r.Simulated = last.GetModels(), last.GetLoaded(), last.GetSimulated()
 	if r.Simulated {
-		r.Pools, r.Devices, r.Slots = last.GetPools(), last.GetDevices(), last.GetSlots()
+		r.Pools, r.Devices, r.Slots, r.Probed = last.GetPools(), last.GetDevices(), last.GetSlots(), last.GetProbed()
 	}
 	err := m.askServer(ctx, r)
 	if err == nil {
@@ -165,7 +163,7 @@ func (m *monitor) askServer(ctx context.Context, r *workerv1.NodeReport) error {
 			return err
 		}
 	} else {
-		r.Pools, r.Devices, r.Slots = nil, nil, int32(m.o.Slots)
+		r.Pools, r.Devices, r.Slots, r.Probed = nil, nil, int32(m.o.Slots), nil
 	}
 	loaded, err := m.o.Ollama.Loaded(ctx)
 	if err != nil {
@@ -191,7 +189,7 @@ func (m *monitor) simulatedPool(ctx context.Context, r *workerv1.NodeReport) err
 	if err != nil {
 		return err
 	}
-	r.Slots, r.Devices = int32(s.Slots), nil
+	r.Slots, r.Devices, r.Probed = int32(s.Slots), nil, timestamppb.Now()
 	if s.MemoryBytes == 0 {
 		r.Pools = []*workerv1.Pool{{Id: hwprobe.HostPool, Kind: string(hwprobe.PoolOfHost), Source: "simulated"}}
 		return nil

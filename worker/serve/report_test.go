@@ -1,15 +1,12 @@
 package serve
 
 import (
-	"context"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/loopkeeper/loopkeeper/hwprobe"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
 	"github.com/loopkeeper/loopkeeper/worker/ollama/ollamatest"
@@ -138,66 +135,5 @@ func TestOllamaThatGoesAwayKeepsItsModels(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// gpu is a probe's report with one NVIDIA card of which free bytes are free.
-func gpu(total, free hwprobe.Optional[uint64], warnings ...hwprobe.Warning) hwprobe.Report {
-	return hwprobe.Report{Pools: []hwprobe.Pool{{ID: hwprobe.HostPool, Kind: hwprobe.PoolOfHost, TotalBytes: hwprobe.Known[uint64](32 << 30)},
-		{ID: "gpu:0000:01:00.0", Kind: hwprobe.PoolOfDevice, TotalBytes: total, FreeBytes: free}}, Warnings: warnings}
-}
-
-func TestProbeThatHangsSilencesNobodyAndTakesNoMemoryAway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var hang atomic.Bool
-		r := newRig(t, ollamatest.Config{}, func(o *Options, l *line) {
-			l.fake.Store(true)
-			o.Probe = func(ctx context.Context) hwprobe.Report {
-				if hang.Load() {
-					<-ctx.Done()
-					return gpu(hwprobe.Optional[uint64]{}, hwprobe.Optional[uint64]{}, hwprobe.Warning{Code: hwprobe.WarnToolTimeout})
-				}
-				return gpu(hwprobe.Known[uint64](8<<30), hwprobe.Known[uint64](6<<30))
-			}
-		})
-		if p := r.server.Report().GetPools(); len(p) != 2 || p[1].GetFreeBytes() != 6<<30 {
-			t.Fatalf("pools %v", p)
-		}
-		hang.Store(true)
-		for range 10 {
-			time.Sleep(9 * time.Second)
-			rep := r.server.Report()
-			if age := time.Since(rep.GetTime().AsTime()); age > 9*time.Second {
-				t.Fatalf("no report for %s", age)
-			}
-			p := rep.GetPools()
-			if len(p) != 2 || p[1].GetTotalBytes() != 8<<30 || p[1].FreeBytes != nil {
-				t.Fatalf("pools %v", p)
-			}
-		}
-	})
-}
-
-func TestConfiguredMemoryOverridesTheProbe(t *testing.T) {
-	known := func(n uint64) *uint64 { return &n }
-	for name, c := range map[string]struct {
-		pools       []*workerv1.Pool
-		total, free *uint64
-	}{
-		"less than probed": {[]*workerv1.Pool{{Id: "host", Kind: "host"}, {Id: "g", Kind: "device", TotalBytes: known(24), FreeBytes: known(20)}}, known(10), known(6)},
-		"used by others":   {[]*workerv1.Pool{{Id: "g", Kind: "device", TotalBytes: known(24), FreeBytes: known(2)}}, known(10), known(0)},
-		"total unknown":    {[]*workerv1.Pool{{Id: "host", Kind: "host", FreeBytes: known(50)}}, known(10), known(10)},
-		"nothing known":    {[]*workerv1.Pool{{Id: "host", Kind: "host"}}, known(10), nil},
-		"no pool":          {nil, nil, nil},
-	} {
-		r := &workerv1.NodeReport{Pools: c.pools}
-		override(r, 10)
-		if len(c.pools) == 0 {
-			continue
-		}
-		p := c.pools[len(c.pools)-1]
-		if p.GetTotalBytes() != *c.total || (p.FreeBytes == nil) != (c.free == nil) || c.free != nil && p.GetFreeBytes() != *c.free {
-			t.Errorf("%s: %v", name, p)
-		}
 	}
 }

@@ -84,7 +84,7 @@ func newRig(t *testing.T, cfg ollamatest.Config, change ...func(*Options, *line)
 		t.Fatal(err)
 	}
 	o := Options{NodeID: "den", Name: "Den", Version: "0.1.0", Fleet: "home", Ollama: client, Slots: 1, Heartbeat: 3 * time.Second,
-		Probe: func(context.Context) hwprobe.Report { return hwprobe.Report{} }, Log: slog.New(slog.DiscardHandler)}
+		Prober: prober(&card{}, hwprobe.Overrides{}), Log: slog.New(slog.DiscardHandler)}
 	for _, c := range change {
 		c(&o, r.line)
 	}

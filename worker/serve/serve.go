@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/probe"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
 	"github.com/loopkeeper/loopkeeper/worker/ollama"
@@ -20,9 +20,8 @@ type Options struct {
 	Version   string
 	Fleet     string
 	Ollama    *ollama.Client
-	Probe     func(context.Context) hwprobe.Report
+	Prober    *probe.Prober // of this machine; the Server watches with it as long as it lives
 	Slots     int           // generations per model at once
-	Memory    uint64        // overrides the total of the pool that models load into, bytes; 0: as probed
 	Heartbeat time.Duration // between reports when nothing changes; 0 is 3 s
 	Keep      time.Duration // how long a result waits to be fetched; 0 is 10 minutes
 	Orphan    time.Duration // how long a call runs on with nobody listening; 0 is 5 minutes

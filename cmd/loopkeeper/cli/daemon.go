@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/spf13/pflag"
 	"google.golang.org/grpc"
 
 	"github.com/loopkeeper/loopkeeper/configs"
@@ -15,6 +16,7 @@ import (
 	"github.com/loopkeeper/loopkeeper/coordinator/fleet"
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
 	"github.com/loopkeeper/loopkeeper/coordinator/script"
+	"github.com/loopkeeper/loopkeeper/hwprobe"
 	"github.com/loopkeeper/loopkeeper/scheduler"
 	"github.com/loopkeeper/loopkeeper/worker"
 )
@@ -23,7 +25,16 @@ import (
 type workerFlags struct {
 	listen, ollama, name string
 	slots                int
+	memory               configs.Size
 	insecure, noMDNS     bool
+}
+
+// register adds the flags that a worker has under the same name in every command that starts one.
+func (f *workerFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.ollama, "ollama", "", "`URL` of this machine's Ollama")
+	flags.StringVar(&f.name, "name", "", "`NAME` of this machine on screens")
+	flags.IntVar(&f.slots, "slots", 0, "`NUMBER` of generations per model that this Ollama runs at once")
+	flags.Var(&f.memory, "memory", "`SIZE` that this machine has for models, such as 10GiB, where the probe cannot tell or you know better")
 }
 
 func (f *workerFlags) apply(c *configs.Config) map[string]string {
@@ -31,6 +42,9 @@ func (f *workerFlags) apply(c *configs.Config) map[string]string {
 		given{"name", "name", f.name, &c.Name})
 	if f.slots != 0 {
 		c.Worker.Slots, out["worker.slots"] = f.slots, "slots"
+	}
+	if f.memory != 0 {
+		c.Worker.Hardware.Memory, out["worker.hardware.memory"] = f.memory, "memory"
 	}
 	if f.insecure {
 		c.InsecureLAN, out["insecure_lan"] = true, "insecure-lan"
@@ -48,8 +62,26 @@ func (a *app) startWorker(ctx context.Context, l net.Listener, id string, announ
 		server = append(server, grpc.StatsHandler(&callers{t: tell, open: map[string]int{}}))
 	}
 	return worker.Start(ctx, worker.Options{NodeID: id, Name: c.Name, Fleet: c.Fleet, Version: release, Ollama: c.Worker.Ollama, Slots: c.Worker.Slots,
-		Memory: c.Worker.MemoryBytes, Heartbeat: c.Worker.Heartbeat, Listener: l, Server: server, Announce: announce,
+		Overrides: overrides(c.Worker.Hardware), Heartbeat: c.Worker.Heartbeat, Listener: l, Server: server, Announce: announce,
 		Interfaces: c.Discovery.Interfaces, Log: a.log})
+}
+
+// overrides are the settings about the hardware as the probe takes them.
+func overrides(h configs.Hardware) (o hwprobe.Overrides) {
+	if h.Memory > 0 {
+		o.Pools = append(o.Pools, hwprobe.PoolOverride{Pool: hwprobe.MainPool, TotalBytes: hwprobe.Known(uint64(h.Memory))})
+	}
+	for _, p := range h.Pools {
+		pool := hwprobe.PoolOverride{Pool: p.ID, ReserveBytes: uint64(p.Reserve)}
+		if p.Total > 0 {
+			pool.TotalBytes = hwprobe.Known(uint64(p.Total))
+		}
+		o.Pools = append(o.Pools, pool)
+	}
+	for _, d := range h.Devices {
+		o.Devices = append(o.Devices, hwprobe.DeviceOverride{Device: d.ID, Hide: d.Hide, Force: d.Force})
+	}
+	return o
 }
 
 // startCoordinator opens the ledger and starts the coordinator on l; local is the address of the worker in this process,

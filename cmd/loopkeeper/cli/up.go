@@ -44,9 +44,7 @@ func newUp(a *app) *cobra.Command {
 	f.StringArrayVar(&o.workers, "worker", nil, "`ADDRESS` of a worker, host:port, beside those that mDNS finds; may be repeated")
 	f.BoolVar(&o.noWorker, "no-worker", false, "start no worker for this machine")
 	f.StringVar(&o.worker.listen, "worker-listen", "", "`ADDRESS` of this machine's worker (default a free port on loopback)")
-	f.StringVar(&o.worker.ollama, "ollama", "", "`URL` of this machine's Ollama")
-	f.StringVar(&o.worker.name, "name", "", "`NAME` of this machine on screens")
-	f.IntVar(&o.worker.slots, "slots", 0, "`NUMBER` of generations per model that this Ollama runs at once")
+	o.worker.register(f)
 	f.BoolVar(&o.worker.insecure, "insecure-lan", false, "let listeners leave this machine without certificates")
 	f.BoolVar(&o.worker.noMDNS, "no-mdns", false, "find workers by --worker only")
 	return c

@@ -30,9 +30,7 @@ func newWorker(a *app) *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVar(&o.listen, "listen", "", "`ADDRESS` for the coordinator (default 127.0.0.1:7701, with --insecure-lan 0.0.0.0:7701)")
-	f.StringVar(&o.ollama, "ollama", "", "`URL` of this machine's Ollama")
-	f.StringVar(&o.name, "name", "", "`NAME` of this machine on screens")
-	f.IntVar(&o.slots, "slots", 0, "`NUMBER` of generations per model that this Ollama runs at once")
+	o.register(f)
 	f.BoolVar(&o.insecure, "insecure-lan", false, "listen on the network without certificates")
 	f.BoolVar(&o.noMDNS, "no-mdns", false, "do not announce this worker")
 	return c

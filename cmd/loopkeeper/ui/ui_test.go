@@ -158,7 +158,7 @@ func someNodes() *coordinatorv1.ListNodesResponse {
 			Devices: []*workerv1.Device{{Name: name, PoolId: "gpu:1"}}}
 	}
 	mini := report("M4 Max", nil, nil)
-	mini.Warnings = []*workerv1.Warning{{Code: "memory_unknown", Text: "the device does not tell its memory", Next: "set worker.memory_bytes"}}
+	mini.Warnings = []*workerv1.Warning{{Code: "memory_unknown", Text: "the device does not tell its memory", Next: "set worker.hardware.memory"}}
 	return &coordinatorv1.ListNodesResponse{Candidates: []string{"192.168.1.9:7701: runs 0.9.0 (next: update it)"}, Nodes: []*coordinatorv1.Node{
 		{Id: "attic-1", Name: "attic", State: "up", Busy: 2, Report: report("RTX 3090", gib(23.7), gib(11)), Claims: []*coordinatorv1.Claim{
 			{Model: "qwen3:8b", Bytes: 9 << 30}, {Model: "bge-m3", Bytes: 2 << 30, Loading: true}}},

@@ -43,6 +43,8 @@ func SettingText(v any) string {
 	switch v := v.(type) {
 	case string:
 		return orDash(v)
+	case fmt.Stringer: // a size, a duration, a list that knows how
+		return orDash(v.String())
 	case nil:
 		return "-"
 	}
