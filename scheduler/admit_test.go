@@ -31,9 +31,9 @@ func TestAdmit(t *testing.T) {
 		{"only a draining one fits", "llama3.3:70b", []Node{draining}, true, WaitNode, []string{"draining"}},
 		{"no machine known", "llama3.3:70b", nil, true, WaitNode, []string{"none is known yet"}},
 		{"memory unknown", "llama3.3:70b", []Node{b, blind}, true, WaitFacts, []string{"delta (its memory is not known)"}},
-		{"nobody has it", "qwen3:8b", []Node{a, b}, false, WaitModel, []string{"`ollama pull qwen3:8b` on alpha or beta"}},
+		{"nobody has it", "qwen3:8b", []Node{a, b}, false, WaitModel, []string{"`loopkeeper models pull qwen3:8b --on alpha`, or on beta"}},
 		{"only a lost one has it", "llama3.1:8b", []Node{b, lostSmall}, true, WaitNode, []string{"gamma"}},
-		{"who has it is too small, who could hold it lacks it", "llama3.3:70b", []Node{b, gpuNode("zeta", 80, 79)}, false, WaitModel, []string{"`ollama pull llama3.3:70b` on zeta"}},
+		{"who has it is too small, who could hold it lacks it", "llama3.3:70b", []Node{b, gpuNode("zeta", 80, 79)}, false, WaitModel, []string{"`loopkeeper models pull llama3.3:70b --on zeta`"}},
 		{"the default tag", "llama3.1", []Node{gpuNode("alpha", 24, 23, model("llama3.1:latest", llama8b))}, true, "", []string{"llama3.1:latest"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

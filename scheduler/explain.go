@@ -121,7 +121,7 @@ func (p *Planner) outlook(g *group, verdicts []NodeVerdict) (WaitFor, string) {
 	if len(p.hosts) == 0 {
 		return WaitNode, fmt.Sprintf("%s waits for a machine: none is known yet", model)
 	}
-	var away, unknown, blocked, pullUp, pullAway, kind []string
+	var away, unknown, blocked, pullUp, pullAway, kind, others []string
 	for i, h := range p.hosts {
 		f := g.fits[i]
 		switch {
@@ -129,6 +129,8 @@ func (p *Planner) outlook(g *group, verdicts []NodeVerdict) (WaitFor, string) {
 			kind = append(kind, h.name())
 		case g.tooLarge(i):
 		case g.key.pinned != "" && g.key.pinned != h.ID:
+		case f.other:
+			others = append(others, h.name())
 		case f.model == nil && h.State == NodeUp:
 			pullUp = append(pullUp, h.name())
 		case f.model == nil:
@@ -150,8 +152,11 @@ func (p *Planner) outlook(g *group, verdicts []NodeVerdict) (WaitFor, string) {
 		return "", fmt.Sprintf("no machine has room for %s: %s", model, strings.Join(blocked, "; "))
 	case len(kind) > 0:
 		return "", fmt.Sprintf("%s only makes embeddings and answers no other call", model)
+	case len(others) > 0:
+		return WaitModel, fmt.Sprintf("no machine has the %s that the run began with, digest %.12s: %s has another model of that name, and a run never mixes two",
+			model, g.key.digest, and(others))
 	case len(pullUp) > 0:
-		return WaitModel, fmt.Sprintf("no machine that could hold %s has it: run `ollama pull %s` on %s", model, model, or(pullUp))
+		return WaitModel, fmt.Sprintf("no machine that could hold %s has it: run `loopkeeper models pull %s --on %s`%s", model, model, pullUp[0], orOn(pullUp[1:]))
 	case len(pullAway) > 0:
 		return WaitNode, fmt.Sprintf("%s waits for a machine: none that is up could take it, and %s would have to pull it first", model, or(pullAway))
 	case g.key.pinned != "" && !p.anyTooLarge(g):
@@ -241,6 +246,8 @@ func (p *Planner) static(g *group, i int) (Verdict, string) {
 			gib(f.room.need), f.context, gib(f.room.available), gib(f.room.short), largest(f.most))
 	case h.State != NodeUp && !candidate:
 		return VerdictExcluded, p.stateClause(h)
+	case f.other:
+		return VerdictNoModel, fmt.Sprintf("another model of that name is there; the run began with digest %.12s", f.digest)
 	case f.model == nil:
 		return VerdictNoModel, "the model is not pulled there"
 	case g.key.pinned != "" && g.key.pinned != h.ID:
@@ -416,6 +423,14 @@ func largest(tokens int) string {
 func and(names []string) string { return list(names, "and") }
 
 func or(names []string) string { return list(names, "or") }
+
+// orOn names the other machines on which it could be done.
+func orOn(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return ", or on " + or(names)
+}
 
 // list is "a", "a and b", "a, b and c".
 func list(names []string, last string) string {

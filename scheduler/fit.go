@@ -60,6 +60,7 @@ func (l Limits) maxWait(weights uint64) time.Duration {
 type fit struct {
 	model   *Model // as pulled there; nil when it is not
 	digest  string
+	other   bool   // a model of the name is pulled there, but not the one of the digest that is asked for
 	shape   *Shape // from any node; nil while unknown
 	context int
 	slots   int
@@ -81,9 +82,12 @@ type room struct {
 	short     uint64
 }
 
-// fitOn looks at a model by name on one node.
-func fitOn(h *host, name string, asked int, shapes catalog, limits Limits) *fit {
-	f := &fit{model: findName(h.Node, name), digest: shapes.digestByName[name]}
+// fitOn looks at a model by name on one node; by digest too, unless that is empty.
+func fitOn(h *host, name, digest string, asked int, shapes catalog, limits Limits) *fit {
+	f := &fit{model: findName(h.Node, name), digest: cmp.Or(digest, shapes.digestByName[name])}
+	if digest != "" && f.model != nil && f.model.Digest != digest {
+		f.model, f.other = nil, true
+	}
 	if f.model != nil {
 		f.digest, f.file = f.model.Digest, f.model.FileBytes
 	}

@@ -9,6 +9,7 @@ import (
 // groupKey is all that a decision about a task depends on, apart from its age, size, run and context.
 type groupKey struct {
 	model     string
+	digest    string
 	context   int
 	avoid     string
 	pinned    string
@@ -64,7 +65,7 @@ func (p *Planner) newGroups() {
 	p.groups, p.of = p.groups[:0], p.of[:0]
 	for i := range p.tasks {
 		t := &p.tasks[i]
-		key := groupKey{model: tagged(t.Model), context: t.Context, avoid: joined(t.Avoid), pinned: t.Pinned, resources: joined(t.Resources),
+		key := groupKey{model: tagged(t.Model), digest: t.Digest, context: t.Context, avoid: joined(t.Avoid), pinned: t.Pinned, resources: joined(t.Resources),
 			embed: t.Embed, priority: p.class(t)}
 		g := p.known[key]
 		if g == nil {
@@ -90,6 +91,7 @@ func (p *Planner) newGroups() {
 
 type fitKey struct {
 	model   string
+	digest  string
 	context int
 }
 
@@ -103,22 +105,23 @@ func (p *Planner) newGroup(key groupKey, t *Task) *group {
 	for _, name := range t.Resources {
 		g.resources = append(g.resources, p.resource(name))
 	}
-	fk := fitKey{key.model, key.context}
+	fk := fitKey{key.model, key.digest, key.context}
 	if p.fits[fk] == nil {
-		p.fits[fk] = p.fitsFor(key.model, key.context)
+		p.fits[fk] = p.fitsFor(fk)
 	}
 	g.fits = p.fits[fk]
 	p.choose(g)
 	return g
 }
 
-func (p *Planner) fitsFor(model string, context int) []*fit {
+func (p *Planner) fitsFor(k fitKey) []*fit {
+	context := k.context
 	if context <= 0 {
-		context = p.limits.contextOf(model)
+		context = p.limits.contextOf(k.model)
 	}
 	fits := make([]*fit, len(p.hosts))
 	for i, h := range p.hosts {
-		fits[i] = fitOn(h, model, context, p.shapes, p.limits)
+		fits[i] = fitOn(h, k.model, k.digest, context, p.shapes, p.limits)
 	}
 	return fits
 }

@@ -18,6 +18,9 @@ const (
 
 // reserve is what has to stay free in a pool, in bytes.
 func (l Limits) reserve(p Pool) uint64 {
+	if p.Reserve > 0 {
+		return p.Reserve
+	}
 	if p.Kind == PoolDevice {
 		return cmp.Or(l.ReserveDevice, reserveDevice)
 	}

@@ -96,6 +96,7 @@ type Pool struct {
 	Free  Bytes // as measured, foreign use included
 	// FreeAge is how old the figure in Free was when the snapshot was taken; see FreshFor.
 	FreeAge time.Duration
+	Reserve uint64 // bytes kept free in it; 0 leaves that to the Limits
 }
 
 // PoolKind says what memory a pool is.
@@ -165,6 +166,7 @@ type Task struct {
 	Key     string    // attempt key, unique
 	Run     string    // run id
 	Model   string    // model name as asked, with tag
+	Digest  string    // of that name in the task's run: another model of that name is never taken; empty while the run has used none
 	Context int       // tokens per slot, the fleet-wide value for this model; 0 lets DefaultContext decide
 	Ready   time.Time // since when it could run
 	Avoid   []string  // node ids that an earlier attempt failed on; used only when nothing else can

@@ -19,7 +19,7 @@ func (p *Planner) loadPins() {
 }
 
 func (p *Planner) loadPin(h *host, model string) {
-	f := fitOn(h, tagged(model), p.limits.contextOf(tagged(model)), p.shapes, p.limits)
+	f := fitOn(h, tagged(model), "", p.limits.contextOf(tagged(model)), p.shapes, p.limits)
 	if f.model == nil || p.shunned(h, f) || h.clearing != nil || h.reserved != nil || h.holds(f.digest) || h.MaxCalls > 0 && h.calls >= h.MaxCalls {
 		return
 	}
