@@ -19,6 +19,8 @@ type Mask struct {
 	masks     map[string]string // by secret in lower case
 	inPlace   map[string]string // host names that are masked only where the text says that they are
 	processes map[string]string
+	kinds     map[string]kind // of the secrets in masks
+	seen      map[string]kind // masks that stand in a text
 	count     map[kind]int
 	pattern   *regexp.Regexp // of all secrets; nil before the first
 }
@@ -73,7 +75,8 @@ func (m *Mask) Text(text string) string {
 			continue
 		}
 		b.WriteString(text[end:at[0]])
-		b.WriteString(cmp.Or(m.masks[strings.ToLower(text[at[0]:at[1]])], "masked")) // letters that only folding makes equal
+		secret := strings.ToLower(text[at[0]:at[1]])
+		b.WriteString(m.see(m.kinds[secret], cmp.Or(m.masks[secret], "masked"))) // letters that only folding makes equal
 		end = at[1]
 	}
 	b.WriteString(text[end:])
@@ -88,7 +91,7 @@ func (m *Mask) maskHosts(text string) string {
 	return hostPattern.ReplaceAllStringFunc(text, func(found string) string {
 		name := hostPattern.FindStringSubmatch(found)[1]
 		if masked := m.inPlace[strings.ToLower(name)]; masked != "" {
-			return strings.TrimSuffix(found, name) + masked
+			return strings.TrimSuffix(found, name) + m.see(kindHost, masked)
 		}
 		return found
 	})
@@ -101,10 +104,10 @@ func (m *Mask) number() {
 		return
 	}
 	if m.masks == nil {
-		m.masks = map[string]string{}
+		m.masks, m.kinds = map[string]string{}, map[string]kind{}
 	}
 	for _, secret := range slices.Sorted(maps.Keys(m.learned)) {
-		m.masks[secret] = m.next(m.learned[secret], secret)
+		m.masks[secret], m.kinds[secret] = m.next(m.learned[secret], secret), m.learned[secret]
 	}
 	clear(m.learned)
 	m.pattern = anyOf(slices.Collect(maps.Keys(m.masks)))

@@ -1,6 +1,7 @@
 package mask
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -102,4 +103,18 @@ func FuzzText(f *testing.F) {
 			t.Errorf("%q tells the UUID", got)
 		}
 	})
+}
+
+// Only what stood in a text counts: a name that was never there is no secret that was kept.
+func TestWhatWasMaskedIsCounted(t *testing.T) {
+	var m Mask
+	m.User("gwendolyn")
+	m.User("waldo")
+	text := `{"hostname":"vm"} GPU-4f1c2b3a-1122-3344-5566-77889900aabb of waldo <process_name>python3</process_name> "Unique ID": "0x8c11bc1e10df3aa9"`
+	m.Learn(text)
+	m.Text(text)
+	m.Text(text)
+	if got, want := fmt.Sprint(m.Counts()), "[{host name 1} {user name 1} {UUID 1} {serial number 1} {process name 1}]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
 }

@@ -31,7 +31,7 @@ func (m *Mask) File(name, text string) string {
 	case mountFile.MatchString(name):
 		return m.Text(groupMounts(text))
 	case path.Base(name) == "hostname" && masked != "":
-		return masked + "\n"
+		return m.see(kindHost, masked) + "\n"
 	}
 	return m.Text(text)
 }
@@ -69,7 +69,7 @@ func (m *Mask) process(name string) string {
 	if m.processes[trimmed] == "" {
 		m.processes[trimmed] = m.next(kindProcess, trimmed)
 	}
-	return m.processes[trimmed]
+	return m.see(kindProcess, m.processes[trimmed])
 }
 
 var masked = regexp.MustCompile(`^process-[0-9]+$`)

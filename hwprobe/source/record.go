@@ -18,6 +18,9 @@ import (
 // answersLimit is how many different answers to one question are kept; what comes after them is not.
 const answersLimit = 64
 
+// ErrNotEmpty says that a recording cannot be made in a folder that holds something.
+var ErrNotEmpty = errors.New("the folder of a recording must be new or empty")
+
 // Recorder keeps what a machine is asked and what it answers, see Record.
 type Recorder struct {
 	machine Machine
@@ -42,7 +45,7 @@ func Record(m Machine, dir string, users ...string) (*Recorder, error) {
 	case err != nil:
 		return nil, fmt.Errorf("look into the recording's folder: %w", err)
 	case len(entries) > 0:
-		return nil, fmt.Errorf("the recording's folder %s is not empty", dir)
+		return nil, fmt.Errorf("%s: %w", dir, ErrNotEmpty)
 	}
 	r := &Recorder{machine: m, dir: dir, files: map[string][]stored{}, folders: map[string]folder{}, links: map[string]string{},
 		commands: map[string]*command{}, calls: map[string]*call{}}
@@ -59,6 +62,16 @@ func (r *Recorder) Machine() Machine {
 
 // Mask returns the text with everything masked that was found to be a secret by the time of Close.
 func (r *Recorder) Mask(text string) string { return r.mask.Text(text) }
+
+// Masked says what was masked by the time of Close.
+func (r *Recorder) Masked() []mask.Count { return r.mask.Counts() }
+
+// Asked is how many files, commands and calls of the system the recording holds.
+func (r *Recorder) Asked() (files, commands, calls int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.files), len(r.commands), len(r.calls)
+}
 
 // appendAnswer adds an answer, unless there are too many.
 func appendAnswer[T any](answers []T, a T) []T {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -11,6 +12,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+)
+
+// What may be wrong with a folder that Open is given.
+var (
+	ErrNoRecording    = errors.New("no recording")
+	ErrLaterRecording = errors.New("a recording of a later program")
 )
 
 // Open opens a recording as the machine that was recorded, on any system. What was not asked then is not there: no such file,
@@ -24,21 +31,24 @@ func Open(dir string) (Machine, error) {
 	files := Capped(root.FS())
 	raw, err := fs.ReadFile(root.FS(), indexName)
 	if err != nil {
-		return Machine{}, fmt.Errorf("%s is no recording: %w", dir, err)
+		return Machine{}, fmt.Errorf("%s: %w: %w", dir, ErrNoRecording, err)
 	}
 	var x index
 	if err := json.Unmarshal(raw, &x); err != nil {
-		return Machine{}, fmt.Errorf("read %s of the recording: %w", indexName, err)
+		return Machine{}, fmt.Errorf("%s: %w: read %s: %w", dir, ErrNoRecording, indexName, err)
 	}
-	if x.Version != RecordingVersion {
-		return Machine{}, fmt.Errorf("the recording has version %d, this program reads version %d", x.Version, RecordingVersion)
+	switch {
+	case x.Version > RecordingVersion:
+		return Machine{}, fmt.Errorf("%s: %w: it has version %d, this program reads version %d", dir, ErrLaterRecording, x.Version, RecordingVersion)
+	case x.Version != RecordingVersion:
+		return Machine{}, fmt.Errorf("%s: %w: it has version %d", dir, ErrNoRecording, x.Version)
 	}
 	r := &replay{index: x, asked: map[string]int{}, runs: map[string]command{}, made: map[string]call{}}
 	if err := x.check(); err != nil {
-		return Machine{}, fmt.Errorf("read %s of the recording: %w", indexName, err)
+		return Machine{}, fmt.Errorf("%s: %w: read %s: %w", dir, ErrNoRecording, indexName, err)
 	}
 	if err := r.load(files); err != nil {
-		return Machine{}, fmt.Errorf("read the recording: %w", err)
+		return Machine{}, fmt.Errorf("%s: %w: %w", dir, ErrNoRecording, err)
 	}
 	return Machine{OS: x.OS, Arch: x.Arch, Files: replayFS{r}, Commands: replayRunner{r}, Calls: replayCaller{r}}, nil
 }
