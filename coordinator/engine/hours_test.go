@@ -37,7 +37,7 @@ func TestHours(t *testing.T) {
 			t.Errorf("%s: %v until %s, want %v until %s", name, open, next, c.open, c.next)
 		}
 	}
-	if from, to := nights[0].on(at(28, 0, 0)); to.Sub(from) != 7*time.Hour {
+	if from, to := nights[0].on(at(28, 0, 0), 0); to.Sub(from) != 7*time.Hour {
 		t.Errorf("the night in which the clock goes forward has %s", to.Sub(from))
 	}
 }

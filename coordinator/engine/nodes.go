@@ -21,6 +21,7 @@ func (e *Engine) nodes(now time.Time) []scheduler.Node {
 	for i, n := range nodes {
 		n = e.moves.fill(n, calls[n.ID], now)
 		e.facts.fill(&n)
+		e.limitsOf(&n).fill(&n)
 		for j := range n.Loaded {
 			n.Loaded[j].Pinned = n.Loaded[j].Pinned || e.pinned(&n, n.Loaded[j].Name)
 		}

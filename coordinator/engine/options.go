@@ -26,6 +26,8 @@ type Options struct {
 	Resources map[string]Resource
 	// Hours are when a node may be used, by its id or name; a node that is not in it may be used always.
 	Hours map[string]Hours
+	// Nodes are the limits of single nodes, by id or name.
+	Nodes map[string]NodeLimits
 	// MaxScripts bounds the scripts that are hosted at once; further runs stay queued. 0 is 8.
 	MaxScripts int
 	// ReattachGrace is how long after a restart an attempt waits for its node before it goes elsewhere. 0 is 20 s.

@@ -47,7 +47,7 @@ func (e *Engine) waiting(now time.Time, nodes []scheduler.Node) ([]scheduler.Tas
 
 // task is a waiting attempt as the scheduler sees it, but for its context.
 func (e *Engine) task(a *active, key string, tk run.Ticket) scheduler.Task {
-	return scheduler.Task{Key: key, Run: a.state.Pinned.ID, Model: tk.Model, Ready: tk.Ready, Avoid: tk.Avoid, Embed: tk.Embed,
+	return scheduler.Task{Key: key, Run: a.state.Pinned.ID, Model: tk.Model, Digest: a.state.Digests[tk.Model], Ready: tk.Ready, Avoid: tk.Avoid, Embed: tk.Embed,
 		Priority: priority(a.state.Pinned.Priority), Weight: a.state.Pinned.Weight, Work: scheduler.Work(tk.Effort), Affinity: tk.Affinity,
 		Resources: e.resources.of(tk.Uses, tk.Model)}
 }
@@ -175,6 +175,10 @@ func (t *turn) mayAppear(a *active) bool {
 
 func (t *turn) start(c candidate, d scheduler.Decision) {
 	e, s := t.e, c.run.state
+	if began := s.Digests[c.ticket.Model]; began != "" && began != d.Digest {
+		t.then(e.placeAgain) // a call that this plan started before it settled which model of the name the run uses
+		return
+	}
 	id := c.ticket.AttemptID
 	before := s.InFlight()
 	cmd := run.Place{AttemptID: id, Node: d.Node, Model: d.Model, Digest: d.Digest, Context: d.Context, Why: d.Why.Summary}

@@ -29,7 +29,8 @@ func Apply(s *State, e Event) error {
 func (s *State) apply(p Payload, now time.Time) error {
 	switch p := p.(type) {
 	case *Created:
-		s.Pinned, s.Status, s.Born, s.Shares, s.Contexts = *p, Queued, now, map[string]*Share{}, map[string]int{}
+		s.Pinned, s.Status, s.Born, s.Shares = *p, Queued, now, map[string]*Share{}
+		s.Contexts, s.Digests = map[string]int{}, map[string]string{}
 	case *Started:
 		s.Status, s.Started = Running, now
 	case *Requested:

@@ -21,6 +21,9 @@ func (s *State) placed(p *Placed, now time.Time) error {
 	s.move(st, it, StepPlaced)
 	model := st.model(p.Phase)
 	s.Contexts[model] = max(s.Contexts[model], p.Context)
+	if s.Digests[model] == "" && p.Digest != "" {
+		s.Digests[model] = p.Digest
+	}
 	st.fresh = max(st.fresh, p.Item+1)
 	if st.Began.IsZero() {
 		st.Began = now

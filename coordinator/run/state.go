@@ -34,6 +34,7 @@ type State struct {
 	Simulated    bool
 	Shares       map[string]*Share // by node id
 	Contexts     map[string]int    // by model as asked for: the largest context that its calls were placed with, tokens per slot
+	Digests      map[string]string // by model as asked for: the digest that its first call was placed with; the run uses no other
 
 	open    int   // steps without an end
 	reads   int   // of these, reads

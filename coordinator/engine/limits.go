@@ -1,0 +1,32 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/loopkeeper/loopkeeper/scheduler"
+)
+
+// NodeLimits are what a person leaves of a node.
+type NodeLimits struct {
+	Reserve  uint64 // bytes kept free in each of its pools; 0 leaves that to the node and the scheduler's limits
+	MaxCalls int    // calls at once, over all its models; 0: no cap
+}
+
+func (e *Engine) limitsOf(n *scheduler.Node) NodeLimits {
+	if l, ok := e.o.Nodes[n.ID]; ok {
+		return l
+	}
+	return e.o.Nodes[n.Name]
+}
+
+// fill puts the limits into a node. What its owner keeps free there is kept in any case.
+func (l NodeLimits) fill(n *scheduler.Node) {
+	n.MaxCalls = l.MaxCalls
+	if l.Reserve == 0 {
+		return
+	}
+	n.Pools = slices.Clone(n.Pools)
+	for i := range n.Pools {
+		n.Pools[i].Reserve = max(n.Pools[i].Reserve, l.Reserve)
+	}
+}
