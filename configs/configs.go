@@ -23,7 +23,11 @@ type Config struct {
 	Worker      Worker      `yaml:"worker"`
 	Discovery   Discovery   `yaml:"discovery"`
 	Models      Models      `yaml:"models"`
-	Script      Script      `yaml:"script"`
+	// Nodes says what single machines leave to loopkeeper, by name or id.
+	Nodes Nodes `yaml:"nodes"`
+	// Resources limits what calls hold while they run, by name.
+	Resources Resources `yaml:"resources"`
+	Script    Script    `yaml:"script"`
 }
 
 // Coordinator holds the coordinator's settings.
@@ -68,6 +72,12 @@ type Models struct {
 	DefaultContext int `yaml:"default_context"`
 	// Contexts sets a model's context, tokens per slot, by model name.
 	Contexts map[string]int `yaml:"contexts"`
+	// Pins keeps models loaded on machines, by model name: ids or names of machines.
+	Pins Pins `yaml:"pins"`
+	// IdleUnload is how long a model that nothing uses stays in memory. 0: for ever. Default 5m.
+	IdleUnload time.Duration `yaml:"idle_unload"`
+	// Pull is what to do when a model would be served sooner if another machine had it too: ask, auto or never. Default "ask".
+	Pull string `yaml:"pull"`
 }
 
 // Script holds the limits of workflow scripts.
@@ -85,7 +95,7 @@ func Default(hostname, dataDir string) Config {
 		Coordinator: Coordinator{Listen: "127.0.0.1:7700", ActiveRuns: 8, LostAfter: 15 * time.Second},
 		Worker:      Worker{Listen: "127.0.0.1:7701", Ollama: "http://127.0.0.1:11434", Slots: 1, Heartbeat: 3 * time.Second},
 		Discovery:   Discovery{MDNS: true, Interval: 15 * time.Second},
-		Models:      Models{DefaultContext: 8192},
+		Models:      Models{DefaultContext: 8192, IdleUnload: 5 * time.Minute, Pull: PullAsk},
 		Script:      Script{Memory: 512 << 20, CPU: 10 * time.Second},
 	}
 }

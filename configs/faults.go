@@ -20,9 +20,19 @@ func yamlFault(file *ast.File, err error) string {
 		return valueFault(file, err)
 	}
 	p, msg := at.GetToken().Position, at.GetMessage()
+	want := ""
 	var typ *yaml.TypeError
-	if errors.As(err, &typ) {
-		msg = fmt.Sprintf("want %s, got %q", wanted(typ.DstType), at.GetToken().Value)
+	var kind *yaml.UnexpectedNodeTypeError
+	switch {
+	case errors.As(err, &typ):
+		want = wanted(typ.DstType)
+	case errors.As(err, &kind) && kind.Expected == ast.SequenceType:
+		want = wanted(reflect.TypeFor[[]string]())
+	case errors.As(err, &kind) && kind.Expected == ast.MappingType:
+		want = wanted(reflect.TypeFor[map[string]string]())
+	}
+	if want != "" {
+		msg = fmt.Sprintf("want %s, got %q", want, at.GetToken().Value)
 		if key := keyAt(file, p); key != "" {
 			msg = key + ": " + msg
 		}
@@ -67,6 +77,8 @@ func wanted(t reflect.Type) string {
 		return "a list"
 	case t.Kind() == reflect.Map || t.Kind() == reflect.Struct:
 		return "keys and values"
+	case t.Kind() == reflect.Float64:
+		return "a number"
 	default:
 		return "a whole number"
 	}
@@ -98,6 +110,10 @@ func eachLeafOf(n ast.Node, t reflect.Type, do func(reflect.Type, ast.Node)) {
 	case isList && t.Kind() == reflect.Slice:
 		for _, v := range list.Values {
 			eachLeafOf(v, t.Elem(), do)
+		}
+	case isMap && t.Kind() == reflect.Map:
+		for _, v := range pairs.Values {
+			eachLeafOf(v.Value, t.Elem(), do)
 		}
 	case isMap && t.Kind() == reflect.Struct:
 		for _, v := range pairs.Values {

@@ -20,7 +20,8 @@ import (
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 )
 
-// Origins says for each key where its value came from: "default", "file NAME:LINE", "env NAME" or "flag --NAME".
+// Origins says for each key where its value came from: "default", "file NAME:LINE", "env NAME" or "flag --NAME"; of what stands in a
+// list or table of the file, "file NAME:LINE:COLUMN".
 type Origins map[string]string
 
 // Sources are what a configuration is read from; the zero value of a field means "nothing there".
@@ -76,14 +77,18 @@ func Load(s Sources) (Config, Origins, error) {
 	return c, from, nil
 }
 
-// of finds the origin of a key, or of the setting that an element key such as "coordinator.workers[2]" belongs to.
+// of finds the origin of a key such as "coordinator.workers[2]", or else of the nearest that holds it.
 func (o Origins) of(key string) string {
-	for k, v := range o {
-		if key == k || strings.HasPrefix(key, k+"[") || strings.HasPrefix(key, k+".") {
-			return v
+	nearest := ""
+	for k := range o {
+		if len(k) > len(nearest) && (key == k || strings.HasPrefix(key, k+"[") || strings.HasPrefix(key, k+".")) {
+			nearest = k
 		}
 	}
-	return "default"
+	if nearest == "" {
+		return "default"
+	}
+	return o[nearest]
 }
 
 func (s Sources) applyFile(c *Config, from Origins) error {
@@ -114,6 +119,11 @@ func (s Sources) applyFile(c *Config, from Origins) error {
 	}
 	each(file, func(key string, v *ast.MappingValueNode) {
 		from[key] = fmt.Sprintf("file %s:%d", path, v.Key.GetToken().Position.Line)
+		places(v.Value, key, func(part string, line, column int) {
+			if part != key {
+				from[part] = fmt.Sprintf("file %s:%d:%d", path, line, column)
+			}
+		})
 	})
 	return nil
 }

@@ -42,6 +42,11 @@ var settings = []setting{
 	span("discovery.interval", func(c *Config) *time.Duration { return &c.Discovery.Interval }),
 	number("models.default_context", func(c *Config) *int { return &c.Models.DefaultContext }),
 	{key: "models.contexts", get: func(c *Config) any { return c.Models.Contexts }},
+	{key: "models.pins", get: func(c *Config) any { return c.Models.Pins }},
+	span("models.idle_unload", func(c *Config) *time.Duration { return &c.Models.IdleUnload }),
+	text("models.pull", func(c *Config) *string { return &c.Models.Pull }, "LOOPKEEPER_PULL"),
+	{key: "nodes", get: func(c *Config) any { return c.Nodes }},
+	{key: "resources", get: func(c *Config) any { return c.Resources }},
 	size("script.memory_bytes", func(c *Config) *uint64 { return &c.Script.Memory }),
 	span("script.cpu", func(c *Config) *time.Duration { return &c.Script.CPU }),
 }
@@ -128,10 +133,5 @@ func validateAddresses(c *Config) (string, error) {
 			return fmt.Sprintf("coordinator.workers[%d]", i), fmt.Errorf("want host:port, got %q", a)
 		}
 	}
-	for m, n := range c.Models.Contexts {
-		if n < 1 {
-			return "models.contexts." + m, fmt.Errorf("want at least 1 token, got %d", n)
-		}
-	}
-	return "", nil
+	return validatePlacement(c)
 }
