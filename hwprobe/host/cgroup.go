@@ -53,7 +53,8 @@ func groupMemory(root fs.FS, total uint64) (limit uint64, free hwprobe.Bytes, ok
 		limit, free = min(limit, maximum), hwprobe.Least(free, left)
 	}
 	for _, g := range memoryGroups(root) {
-		for dir := path.Join(g.mount, g.path); dir == g.mount || strings.HasPrefix(dir, g.mount+"/"); dir = path.Dir(dir) {
+		for _, name := range upwards(g.path) {
+			dir := path.Join(g.mount, name)
 			stat := source.ReadText(root, path.Join(dir, "memory.stat"))
 			maximum := source.ReadUint(root, path.Join(dir, g.limit)) // "max" is no number: no limit here
 			used := hwprobe.Sub(source.ReadUint(root, path.Join(dir, g.usage)), hwprobe.Known(source.ParseUint(source.FieldOf(stat, g.droppable)).Or(0)))
@@ -67,11 +68,21 @@ func groupMemory(root fs.FS, total uint64) (limit uint64, free hwprobe.Bytes, ok
 	return limit, free, ok
 }
 
+// upwards is a rooted path and all its parents, up to "/".
+func upwards(name string) []string {
+	all := []string{name}
+	for name != "/" {
+		name = path.Dir(name)
+		all = append(all, name)
+	}
+	return all
+}
+
 // group is the process's place in one hierarchy of control groups.
 type group struct {
 	files
 	mount string // where the hierarchy is mounted
-	path  string // below the mount
+	path  string // below the mount, rooted there
 }
 
 // memoryGroups returns the process's place in each hierarchy that may limit its memory.
@@ -114,7 +125,7 @@ func groupMounts(mountinfo string) mounts {
 		if len(place) < 5 || len(kind) < 3 {
 			continue
 		}
-		m := mount{at: strings.TrimPrefix(path.Clean(place[4]), "/"), root: path.Clean(place[3])}
+		m := mount{at: path.Join(".", path.Clean("/"+place[4])), root: path.Clean(place[3])}
 		switch {
 		case kind[0] == "cgroup2":
 			found.unified = m
@@ -136,7 +147,7 @@ func (m mount) below(name string) string {
 	if !inside || rest != "" && rest[0] != '/' {
 		return "/"
 	}
-	return rest
+	return path.Clean("/" + rest)
 }
 
 func contains(list, item string) bool {

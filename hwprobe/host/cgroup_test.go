@@ -68,6 +68,8 @@ func TestControlGroupLimits(t *testing.T) {
 			hwprobe.Known[uint64](8 << 30), hwprobe.Known[uint64](7 << 30), hwprobe.SourceCgroup},
 		"both versions: memory is in the first": {[]map[string]string{{"proc/self/cgroup": "9:memory:/a\n0::/a\n"}, mountOf("/", "/sys/fs/cgroup/unified", "cgroup2", "x"),
 			below(root+"/memory/a", group1("8589934592\n", "1073741824\n", "0", "8589934592"))}, hwprobe.Known[uint64](8 << 30), hwprobe.Known[uint64](7 << 30), hwprobe.SourceCgroup},
+		"mounted at the root": {[]map[string]string{v2, mountOf("/", "/", "cgroup2", "x"), below("app", group("8589934592\n", "1073741824\n", "0"))},
+			hwprobe.Known[uint64](8 << 30), hwprobe.Known[uint64](7 << 30), hwprobe.SourceCgroup},
 		"mounted elsewhere": {[]map[string]string{v2, mountOf("/", "/mnt/groups", "cgroup2", "x"), below("mnt/groups/app/worker", group("8589934592\n", "1073741824\n", "0"))},
 			hwprobe.Known[uint64](8 << 30), hwprobe.Known[uint64](7 << 30), hwprobe.SourceCgroup},
 	} {
@@ -99,6 +101,7 @@ func TestControlGroupOfAMachineOfUnknownSize(t *testing.T) {
 func FuzzPool(f *testing.F) {
 	f.Add("0::/app\n", "36 35 0:31 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", "8589934592\n", "4096\n", "inactive_file 1024\n")
 	f.Add("9:memory:/docker/1\n0::/\n", "36 35 0:31 /docker/1 /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n", "max", "", "hierarchical_memory_limit 9\n")
+	f.Add(":memory:\n0::/a", "6 5 0:31 / / rw - cgroup2 cgroup2 rw", "max", "", "hierarchical_memory_limit 9\n")
 	f.Fuzz(func(t *testing.T, groups, mountinfo, limit, used, stat string) {
 		const total, available = 64 << 30, 48 << 30
 		root := fstest.MapFS{"proc/self/cgroup": {Data: []byte(groups)}, "proc/self/mountinfo": {Data: []byte(mountinfo)}}
