@@ -18,35 +18,40 @@ const mostWhy = 16 << 10
 
 // decided keeps which decisions of a step were recorded, so that each kind is recorded once and not for every item.
 type decided struct {
-	last string          // the newest
-	seen map[string]bool // of the step's placements
+	waits scheduler.WaitFor // what it was said to wait for last
+	seen  map[string]bool   // placements
 }
 
-// recordDecision keeps a decision on an item as it was taken: the first of its kind, and a wait when what it waits for changes.
+// recordDecision keeps a decision on an item as it was taken: the first of its kind, and a wait when what is waited for changes.
 func (t *turn) recordDecision(a *active, pos, item int, d scheduler.Decision) {
 	rec := a.decided[pos]
 	if rec == nil {
 		rec = &decided{seen: map[string]bool{}}
 		a.decided[pos] = rec
 	}
-	sign := signature(d)
-	if sign == rec.last || d.Action != scheduler.Wait && rec.seen[sign] {
+	if d.Action == scheduler.Wait {
+		if d.Why.Wait == rec.waits {
+			return
+		}
+		rec.waits = d.Why.Wait
+	} else if sign := signature(d); rec.seen[sign] {
 		return
-	}
-	if len(rec.seen) >= ledger.DecisionsKept {
+	} else if rec.seen[sign] = true; len(rec.seen) > ledger.DecisionsKept {
 		clear(rec.seen)
 	}
-	rec.last, rec.seen[sign] = sign, true
 	t.commit.Decisions = append(t.commit.Decisions, ledger.Decision{RunID: a.state.Pinned.ID, Step: pos, Item: item, Time: t.now,
 		Action: string(d.Action), Node: d.Node, Why: bounded(d)})
 }
 
-// signature is what makes a decision another one: what was decided, where, and how each machine looked, without the numbers.
+// signature is what makes a placement another one: what was decided, where, and how each machine looked, without the numbers.
 func signature(d scheduler.Decision) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s %s", d.Action, d.Node, d.Why.Wait)
+	b.WriteString(string(d.Action))
+	b.WriteString(d.Node)
 	for _, n := range d.Why.Nodes {
-		fmt.Fprintf(&b, " %s=%s", n.Node, n.Verdict)
+		b.WriteByte(' ')
+		b.WriteString(n.Node)
+		b.WriteString(string(n.Verdict))
 	}
 	return b.String()
 }

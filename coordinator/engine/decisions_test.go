@@ -66,7 +66,7 @@ func TestDecisionsOfALargeBatchStayFewAndSmall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFarm(8)
 		r := newRig(t, f, Options{})
-		id := r.submit(p, items(2000))
+		id := r.submit(p, items(500))
 		r.wait(id)
 		rows, err := r.store.Decisions(t.Context(), id, -1)
 		if err != nil || len(rows) == 0 || len(rows) > ledger.DecisionsKept {

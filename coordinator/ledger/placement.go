@@ -65,16 +65,8 @@ func insertPlacement(ctx context.Context, tx *sql.Tx, c Commit) error {
 	if err := insertLearned(ctx, tx, c.Learned); err != nil {
 		return err
 	}
-	for _, d := range c.Decisions {
-		_, err := tx.ExecContext(ctx, `INSERT INTO decision (run_id, step, item, time, action, node, why) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-			d.RunID, d.Step, d.Item, formatTime(d.Time), d.Action, d.Node, string(d.Why))
-		if err == nil {
-			_, err = tx.ExecContext(ctx, `DELETE FROM decision WHERE run_id = ?1 AND step = ?2 AND pos <=
-				(SELECT pos FROM decision WHERE run_id = ?1 AND step = ?2 ORDER BY pos DESC LIMIT 1 OFFSET ?3)`, d.RunID, d.Step, DecisionsKept)
-		}
-		if err != nil {
-			return fmt.Errorf("write a decision on run %s: %w", d.RunID, err)
-		}
+	if err := insertDecisions(ctx, tx, c.Decisions); err != nil {
+		return err
 	}
 	for _, i := range c.Incidents {
 		_, err := tx.ExecContext(ctx, `INSERT INTO incident (time, node, kind, model, text) VALUES (?, ?, ?, ?, ?)`,
@@ -84,6 +76,31 @@ func insertPlacement(ctx context.Context, tx *sql.Tx, c Commit) error {
 		}
 		if err != nil {
 			return fmt.Errorf("write an incident of node %s: %w", i.Node, err)
+		}
+	}
+	return nil
+}
+
+// insertDecisions adds decisions and lets go of the oldest of each step that got some.
+func insertDecisions(ctx context.Context, tx *sql.Tx, decisions []Decision) error {
+	type step struct {
+		run string
+		pos int
+	}
+	grown := map[step]bool{}
+	for _, d := range decisions {
+		_, err := tx.ExecContext(ctx, `INSERT INTO decision (run_id, step, item, time, action, node, why) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+			d.RunID, d.Step, d.Item, formatTime(d.Time), d.Action, d.Node, string(d.Why))
+		if err != nil {
+			return fmt.Errorf("write a decision on run %s: %w", d.RunID, err)
+		}
+		grown[step{d.RunID, d.Step}] = true
+	}
+	for s := range grown {
+		_, err := tx.ExecContext(ctx, `DELETE FROM decision WHERE run_id = ?1 AND step = ?2 AND pos <=
+			(SELECT pos FROM decision WHERE run_id = ?1 AND step = ?2 ORDER BY pos DESC LIMIT 1 OFFSET ?3)`, s.run, s.pos, DecisionsKept)
+		if err != nil {
+			return fmt.Errorf("let go of old decisions on run %s: %w", s.run, err)
 		}
 	}
 	return nil
