@@ -115,7 +115,11 @@ func (f *finder) addFailures(r reply, silent []card) {
 		cause := classifyError(r.err)
 		f.addSilent(silent, cause, r.said)
 		if cause != missing && len(silent) == 0 {
-			f.found.Warn(cause.code, "", r.err.Error(), cause.next)
+			said := ""
+			if r.said != "" {
+				said = "; it printed: " + excerpt(r.said)
+			}
+			f.found.Warn(cause.code, "", r.err.Error()+said, cause.next)
 		}
 	case r.code == 0 && len(r.rows) > 0 && r.said == "":
 		f.addSilent(silent, unbound, "nvidia-smi does not list it")
@@ -134,7 +138,7 @@ func (f *finder) addSaid(r reply, silent []card) {
 		case len(silent) > 0, len(r.rows) == 0 && strings.Contains(squeeze(r.said), noDevices): // a driver without a card is no fault
 		case len(r.rows) == 0 || r.code != 0:
 			said := cmp.Or(excerpt(r.said), "it printed no device and no reason")
-			f.found.Warn(cause.code, "", fmt.Sprintf("nvidia-smi failed with exit code %d: %s", r.code, said), cause.next)
+			f.found.Warn(cause.code, "", fmt.Sprintf("nvidia-smi ended with exit code %d: %s", r.code, said), cause.next)
 		}
 		return
 	}

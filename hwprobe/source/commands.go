@@ -55,6 +55,7 @@ func (c *Commands) Run(ctx context.Context, name string, args ...string) (Output
 	if err := cmd.Start(); err != nil {
 		return Output{}, fmt.Errorf("run %s: %w", name, err)
 	}
+	began := time.Now()
 	err := c.await(ctx, name, cmd)
 	if errors.Is(err, ErrStuck) {
 		return Output{}, fmt.Errorf("run %s: %w", name, err) // the buffers may still be written to
@@ -66,7 +67,7 @@ func (c *Commands) Run(ctx context.Context, name string, args ...string) (Output
 	case stdout.overflowed || stderr.overflowed:
 		return out, fmt.Errorf("run %s: %w (over %d bytes)", name, ErrOutputTooLarge, outputLimit)
 	case ctx.Err() != nil:
-		return out, fmt.Errorf("run %s: %w", name, context.Cause(ctx))
+		return out, fmt.Errorf("run %s: no end after %s: %w", name, time.Since(began).Round(100*time.Millisecond), context.Cause(ctx))
 	case errors.As(err, &exit) && exit.Exited(), errors.Is(err, exec.ErrWaitDelay):
 		return out, nil // ended by itself, if with a code or with a child that kept the pipe open
 	case err != nil:
