@@ -58,8 +58,10 @@ const (
 	maxBroken = 5
 	// steady is how long a call has to last to count as more than another early break.
 	steady = 10 * time.Second
-	// cancelWait is how long a worker has to end a call that was cancelled there.
-	cancelWait = 10 * time.Second
+	// cancelWait is how long a worker has to take note of a cancel, and confirmWait how long it has then to end the call. Until it
+	// does, the call occupies its slot; nobody else waits for it.
+	cancelWait  = 10 * time.Second
+	confirmWait = 2 * time.Minute
 )
 
 var _ engine.Dispatcher = (*Dispatcher)(nil)
@@ -126,7 +128,7 @@ func (d *Dispatcher) Cancel(node, key string) {
 			return
 		}
 		if told {
-			late := time.NewTimer(cancelWait)
+			late := time.NewTimer(confirmWait)
 			defer late.Stop()
 			select {
 			case <-f.done:

@@ -208,6 +208,11 @@ func TestCancelEndsWhateverTheWorkerDoes(t *testing.T) {
 				time.Sleep(5 * time.Second)
 				before(r)
 				r.d.Cancel("den", "k")
+				time.Sleep(time.Minute)
+				if got := r.ended(); (len(got) == 0) != (name == "it goes on") {
+					t.Errorf("a minute later: %+v", got)
+				}
+				time.Sleep(time.Minute)
 				if f := r.only(0).Failure; f == nil || f.Kind != "cancelled" || f.Advice != engine.Never {
 					t.Errorf("%+v", f)
 				}
@@ -243,44 +248,60 @@ func TestStopAbandonsSilently(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		if len(r.ended()) != 0 || len(r.moved) != 0 || len(r.m.cancel) != 0 || len(r.m.requests()) != 1 {
-			t.Errorf("results %v, moved %q, cancelled %q, %d calls", r.results, r.moved, r.m.cancel, len(r.m.requests()))
+			t.Errorf("results %v, moved %v, cancelled %q, %d calls", r.results, r.moved, r.m.cancel, len(r.m.requests()))
 		}
 	})
 }
 
 func TestLoadsAndUnloadsAreReported(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		move := func(begin func(string, scheduler.Decision)) string {
+		d := scheduler.Decision{Node: "den", Model: "m", Digest: "d", Context: 4096}
+		move := func(begin func(string, scheduler.Decision)) engine.Move {
 			t.Helper()
 			r.moved = nil
-			begin("den", scheduler.Decision{Node: "den", Model: "m", Digest: "d", Context: 4096})
+			begin("den", d)
 			time.Sleep(time.Minute)
 			synctest.Wait()
-			if len(r.moved) != 1 {
-				t.Fatalf("moved %q", r.moved)
+			if len(r.moved) != 1 || r.moved[0].Digest != "d" {
+				t.Fatalf("moved %+v", r.moved)
 			}
 			return r.moved[0]
 		}
-		r.m.load = func() (*workerv1.LoadResponse, error) { return &workerv1.LoadResponse{Spilled: true}, nil }
-		if got := move(r.d.Load); got != `["den","m",true,true]` {
-			t.Error(got)
+		observed := uint64(7)
+		r.m.load = func() (*workerv1.LoadResponse, error) {
+			return &workerv1.LoadResponse{Spilled: true, LoadNanos: int64(time.Second), ObservedBytes: &observed,
+				Loaded: &workerv1.LoadedModel{SizeBytes: 9, VramBytes: 5}}, nil
 		}
-		if got := move(r.d.Unload); got != `["den","m",false,true]` {
-			t.Error(got)
+		got := move(r.d.Load)
+		if got.Err != nil || !got.Spilled || got.Took != time.Second || got.Size != 9 || got.VRAM != 5 || got.Observed != (scheduler.Bytes{N: 7, Known: true}) {
+			t.Errorf("%+v", got)
+		}
+		r.m.load = func() (*workerv1.LoadResponse, error) { return &workerv1.LoadResponse{}, nil }
+		if got := move(r.d.Load); got.Err != nil || got.Spilled || got.Observed.Known {
+			t.Errorf("nothing was measured: %+v", got)
+		}
+		if got := move(r.d.Unload); got.Err != nil {
+			t.Errorf("%+v", got)
 		}
 		r.m.load = func() (*workerv1.LoadResponse, error) {
 			return nil, apierr.ToStatus(apierr.New(apierr.CannotFit, "no room"))
 		}
-		if got := move(r.d.Load); got != `["den","m",false,false]` {
-			t.Error(got)
+		if got := move(r.d.Load); apierr.CodeOf(got.Err) != apierr.CannotFit {
+			t.Errorf("%+v", got)
 		}
 		r.m.hangs = true // a stuck unload holds up what waits for its room: it is bounded
-		if got := move(r.d.Unload); got != `["den","m",false,false]` {
-			t.Error(got)
+		if got := move(r.d.Unload); got.Err == nil {
+			t.Errorf("%+v", got)
 		}
+		r.d.Renew("den", d)
+		time.Sleep(time.Second)
 		r.disconnect(scheduler.NodeLost)
-		if got := move(r.d.Load); got != `["den","m",false,false]` {
-			t.Error(got)
+		if got := move(r.d.Load); got.Err == nil {
+			t.Errorf("%+v", got)
+		}
+		r.d.Renew("den", d) // nobody waits for it
+		if n := r.m.renews; len(n) != 1 || n[0].GetName() != "m" || n[0].GetContext() != 4096 || n[0].GetDigest() != "d" {
+			t.Errorf("renewed %v", n)
 		}
 	})
 }

@@ -36,6 +36,7 @@ type machine struct {
 	// answer makes the outcome of a call, or its error. nil: a text at once.
 	answer func(ctx context.Context, r proto.Message, send func(*workerv1.GenerateResponse) error) (*workerv1.Outcome, error)
 	load   func() (*workerv1.LoadResponse, error)
+	renews []*workerv1.ModelSpec
 	hangs  bool // unloads do not end by themselves
 }
 
@@ -90,6 +91,13 @@ func (m *machine) Load(_ context.Context, r *workerv1.LoadRequest) (*workerv1.Lo
 	return m.load()
 }
 
+func (m *machine) Renew(_ context.Context, r *workerv1.RenewRequest) (*workerv1.RenewResponse, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.renews = append(m.renews, r.GetModel())
+	return &workerv1.RenewResponse{Loaded: true}, nil
+}
+
 func (m *machine) Unload(ctx context.Context, _ *workerv1.UnloadRequest) (*workerv1.UnloadResponse, error) {
 	if m.hangs {
 		<-ctx.Done()
@@ -112,7 +120,7 @@ type rig struct {
 	l        *bufconn.Listener
 	results  []engine.Result
 	progress []engine.Progress
-	moved    []string
+	moved    []engine.Move
 }
 
 func newRig(t *testing.T) *rig {
@@ -183,8 +191,7 @@ func (r *rig) Progressed(p engine.Progress) {
 func (r *rig) Moved(node string, m engine.Move) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	raw, _ := json.Marshal([]any{node, m.Model, m.Spilled, m.Err == nil})
-	r.moved = append(r.moved, string(raw))
+	r.moved = append(r.moved, m)
 }
 
 func (r *rig) Lost(string) {}
