@@ -30,11 +30,14 @@ const (
 	Hang            FaultKind = "hang"                      // no answer until the client gives up
 	GPULost         FaultKind = "gpu_lost"                  // decoding at the speed of the host while /api/ps shows no spill
 	StuckUnload     FaultKind = "stuck_unload"              // an unload is answered, but the model stays
+	HungUnload      FaultKind = "hung_unload"               // an unload gets no answer until the client gives up, and the model stays
 	PSMisreport     FaultKind = "ps_misreport"              // /api/ps shows a fraction of the memory that is taken
+	CPULoad         FaultKind = "cpu_load"                  // a load ends on the processor, although the device has room
+	KeepAliveLost   FaultKind = "keep_alive_lost"           // a request's keep_alive is ignored, and the server's own holds
 )
 
 var faultKinds = []FaultKind{EmptyTurn, ThinkingOnly, TextForValue, SchemaViolation, Rejected, Truncated, StreamBroken,
-	ConnectionReset, HTTP500, HTTP503, OutOfMemory, Slow, Hang, GPULost, StuckUnload, PSMisreport}
+	ConnectionReset, HTTP500, HTTP503, OutOfMemory, Slow, Hang, GPULost, StuckUnload, HungUnload, PSMisreport, CPULoad, KeepAliveLost}
 
 // occasion is what a fault can strike.
 type occasion int
@@ -44,13 +47,19 @@ const (
 	valueCall                 // a call with a format
 	unloading
 	reporting // one model in /api/ps
+	loading
+	keeping // a request with a keep_alive that is no unload
 )
 
 // strikes says on which occasions a kind can occur.
 func (k FaultKind) strikes(o occasion) bool {
 	switch k {
-	case StuckUnload:
+	case StuckUnload, HungUnload:
 		return o == unloading
+	case CPULoad:
+		return o == loading
+	case KeepAliveLost:
+		return o == keeping
 	case PSMisreport:
 		return o == reporting
 	case TextForValue, SchemaViolation, Rejected:
@@ -59,7 +68,7 @@ func (k FaultKind) strikes(o occasion) bool {
 	return o == freeCall || o == valueCall
 }
 
-// Fault makes a share of the calls, or of the unloads and reports, go wrong. At most one fault strikes a call; the probabilities of those that apply
+// Fault makes a share of the calls, or of the loads, unloads and reports, go wrong. At most one fault strikes a call; the probabilities of those that apply
 // add up. Which calls are struck depends on the server's seed, the content of the request and how often the same
 // request came before, never on the order of concurrent calls, unless Limit is set.
 type Fault struct {

@@ -2,6 +2,7 @@ package ollamatest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -264,6 +265,75 @@ func TestFaultsOfTheMachine(t *testing.T) {
 			if last.DoneReason != "unload" || len(s.Loaded()) != loaded {
 				t.Errorf("%s, loaded %v", last.DoneReason, s.Loaded())
 			}
+		}
+	})
+}
+
+// unload asks for it and does not look.
+func unload(ctx context.Context, c *api.Client) error {
+	return c.Generate(ctx, &api.GenerateRequest{Model: "llama3.2:3b", KeepAlive: keep(0)}, func(api.GenerateResponse) error { return nil })
+}
+
+// ollama#11812: after a spill the next model runs on the processor only, and /api/ps says so.
+func TestALoadThatEndsOnTheProcessor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, c := pipe(t, Config{Faults: []Fault{{Kind: CPULoad, Probability: 1, Limit: 1}}})
+		for _, onDevice := range []bool{false, true} {
+			must(t, load(c, "llama3.2:3b", nil))
+			ps, err := c.ListRunning(t.Context())
+			must(t, err)
+			if m := ps.Models[0]; (m.SizeVRAM == m.Size) != onDevice || m.Size == 0 {
+				t.Errorf("%d of %d on the device", m.SizeVRAM, m.Size)
+			}
+			must(t, unload(t.Context(), c))
+		}
+	})
+}
+
+// What a request says of keep_alive is ignored: the server's own holds.
+func TestAKeepAliveThatIsIgnored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, c := pipe(t, Config{KeepAlive: time.Hour, Faults: []Fault{{Kind: KeepAliveLost, Probability: 1}}})
+		must(t, load(c, "llama3.2:3b", keep(time.Minute)))
+		time.Sleep(59 * time.Minute)
+		wantLoaded(t, s, "llama3.2:3b")
+		time.Sleep(2 * time.Minute)
+		wantLoaded(t, s)
+		must(t, load(c, "llama3.2:3b", nil))
+		must(t, unload(t.Context(), c)) // an unload is one all the same
+		wantLoaded(t, s)
+	})
+}
+
+func TestAnUnloadThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, c := pipe(t, Config{Faults: []Fault{{Kind: HungUnload, Probability: 1, Limit: 1}}})
+		must(t, load(c, "llama3.2:3b", nil))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		began := time.Now()
+		if err := unload(ctx, c); err == nil || time.Since(began) != time.Minute {
+			t.Errorf("%v after %s", err, time.Since(began))
+		}
+		wantLoaded(t, s, "llama3.2:3b")
+		must(t, unload(t.Context(), c))
+		wantLoaded(t, s)
+	})
+}
+
+// gpustack#6044: memory that other programs have is free in the books only. A model that fitted alone spills beside a game.
+func TestOtherProgramsTakeMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, c := pipe(t, Config{Memory: 8 << 30})
+		s.Occupy(7 << 30)
+		if free := s.Info().FreeBytes; free != 1<<30 {
+			t.Errorf("%d bytes are free", free)
+		}
+		must(t, load(c, "llama3.2:3b", nil))
+		ps, err := c.ListRunning(t.Context())
+		must(t, err)
+		if m := ps.Models[0]; m.SizeVRAM >= m.Size || m.SizeVRAM > 1<<30 {
+			t.Errorf("%d of %d on a device with 1 GiB", m.SizeVRAM, m.Size)
 		}
 	})
 }

@@ -210,7 +210,11 @@ func (g *generation) check() error {
 // run carries one call out and returns the done_reason of a whole answer.
 func (s *Server) run(ctx context.Context, out *lines, g *generation, fault Fault) (reason string, err error) {
 	if g.empty && g.keepAlive != nil && g.keepAlive.Duration == 0 {
-		if stuck, _ := s.dice.roll(unloading, g.model.Name, "", "unload "+g.model.Name); stuck.Kind == "" {
+		switch stuck, _ := s.dice.roll(unloading, g.model.Name, "", "unload "+g.model.Name); stuck.Kind {
+		case HungUnload:
+			<-ctx.Done()
+			return "", ctx.Err()
+		case "":
 			s.sched.expireModel(g.model.Name)
 		}
 		writeJSON(out.w, http.StatusOK, g.build(line{done: true, reason: "unload"}))
@@ -263,6 +267,9 @@ func (s *Server) need(m Model, options map[string]any, keepAlive *api.Duration) 
 	n := need{model: m, opts: opts.Runner, ctxSet: set || m.NumCtx > 0}
 	if keepAlive != nil {
 		n.keepAlive = &keepAlive.Duration
+		if lost, _ := s.dice.roll(keeping, m.Name, "", "keep "+m.Name); lost.Kind == KeepAliveLost && keepAlive.Duration != 0 {
+			n.keepAlive = nil
+		}
 	}
 	return opts, n, nil
 }

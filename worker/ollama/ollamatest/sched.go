@@ -19,16 +19,18 @@ var errMaxQueue = errors.New("server busy, please try again.  maximum pending re
 // order of arrival, requests for a loaded model pass by, and room is made by evicting one model after another.
 type scheduler struct {
 	cfg  Config
+	dice *dice
 	turn chan struct{} // held by the one request that loads; waiting senders are served in order
 
 	mu      sync.Mutex
 	waiting int
 	loaded  map[string]*runner
 	loads   int
+	foreign int64 // bytes of the device that other programs have
 }
 
-func newScheduler(cfg Config) *scheduler {
-	return &scheduler{cfg: cfg, turn: make(chan struct{}, 1), loaded: map[string]*runner{}}
+func newScheduler(cfg Config, d *dice) *scheduler {
+	return &scheduler{cfg: cfg, dice: d, turn: make(chan struct{}, 1), loaded: map[string]*runner{}}
 }
 
 // acquire returns a loaded runner for n, loading and evicting as needed. The caller must call release once.
@@ -112,8 +114,12 @@ func (s *scheduler) start(ctx context.Context, n need, fresh *runner) (*runner, 
 	if err := sleep(ctx, d); err != nil {
 		return nil, nil, err
 	}
+	struck, _ := s.dice.roll(loading, n.model.Name, "", "load "+n.model.Name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if struck.Kind == CPULoad {
+		fresh.vram, fresh.slowdown = 0, s.cfg.Slowdown
+	}
 	s.loaded[n.model.Name] = fresh
 	s.loads++
 	return fresh, s.use(fresh, n), nil
@@ -262,7 +268,7 @@ func (s *scheduler) sizeModern(r *runner, free int64, alone bool) bool {
 
 // free returns the bytes that no runner has, on the device and on the host. The mutex is held.
 func (s *scheduler) free() (device, host int64) {
-	device, host = int64(s.cfg.Memory), int64(s.cfg.HostMemory)
+	device, host = max(0, int64(s.cfg.Memory)-s.foreign), int64(s.cfg.HostMemory)
 	if host == 0 {
 		host = math.MaxInt64
 	}

@@ -48,7 +48,8 @@ func Open(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, sched: newScheduler(cfg), dice: newDice(cfg.Seed, cfg.Faults), calls: newCallLog(), mux: http.NewServeMux()}
+	d := newDice(cfg.Seed, cfg.Faults)
+	s := &Server{cfg: cfg, sched: newScheduler(cfg, d), dice: d, calls: newCallLog(), mux: http.NewServeMux()}
 	for _, m := range cfg.Models {
 		s.models = append(s.models, installed{m, time.Now()})
 	}
@@ -109,6 +110,13 @@ func (s *Server) Loaded() []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// Occupy has other programs take so much of the device, bytes; it replaces what they had before.
+func (s *Server) Occupy(bytes Bytes) {
+	s.sched.mu.Lock()
+	defer s.sched.mu.Unlock()
+	s.sched.foreign = int64(bytes)
 }
 
 // SetFaults replaces the faults; the count of repetitions starts anew. It panics on faults that make no sense.
