@@ -20,6 +20,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	_ "modernc.org/sqlite" // the driver "sqlite"
@@ -53,12 +54,14 @@ func TestStories(t *testing.T) {
 			e.Setenv("LOOPKEEPER_MDNS", "false")
 			e.Setenv("OLLAMA_HOST", "127.0.0.1:1") // nobody listens there
 			e.Setenv("LANG", "C")
+			recordings, err := filepath.Abs("../../../hwprobe/probe/testdata")
+			e.Setenv("RECORDINGS", recordings)
 			e.Values[daemons{}] = map[string]*daemon{}
-			return nil
+			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"ollama": startOllama, "start": startDaemon, "halt": stopDaemon, "exits": exits, "occupy": occupy, "newer": newer, "interrupt": interrupt, "word": word,
-			"large": large, "misnamed": misnamed,
+			"large": large, "misnamed": misnamed, "within": within,
 		},
 	})
 }
@@ -156,6 +159,17 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// within is `within DURATION PROGRAM ARG...`: the program must succeed in that time.
+func within(ts *testscript.TestScript, neg bool, args []string) {
+	limit, err := time.ParseDuration(args[0])
+	ts.Check(err)
+	begin := time.Now()
+	ts.Check(ts.Exec(args[1], args[2:]...))
+	if took := time.Since(begin); took > limit {
+		ts.Fatalf("it took %s, want at most %s", took, limit)
 	}
 }
 

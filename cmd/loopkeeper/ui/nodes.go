@@ -159,6 +159,9 @@ func problems(s Style, b *strings.Builder, n *coordinatorv1.Node) {
 // WorkerLine says in one line what a worker's machine is, and names a model to try.
 func WorkerLine(s Style, r *workerv1.NodeReport) (line, model string) {
 	device := "no GPU"
+	if len(r.GetPools()) == 0 {
+		device = "the hardware has not answered yet"
+	}
 	if len(r.GetDevices()) > 0 {
 		device = Line(r.GetDevices()[0].GetName())
 	}

@@ -50,12 +50,13 @@ var looks = map[string]look{
 	"cancelled": ceased, "skipped": {dim, "⊘", "s"},
 	"excluded": ceased, "no_model": ceased,
 	"incomplete": partial, "lost": partial, "degraded": partial, "draining": partial,
-	"unknown": {yellow, "?", "?"},
+	"unknown":   {yellow, "?", "?"},
+	"device_ok": ended, "device_asleep": {dim, "z", "z"}, "device_degraded": partial, "device_lost": broken, "device_unsupported": ceased,
 }
 
 // State returns a state's mark and word, painted.
 func (s Style) State(state string) string {
-	return strings.TrimSpace(s.Mark(state) + " " + s.paint(looks[state].sgr, stateText(state)))
+	return strings.TrimSpace(s.Mark(state) + " " + s.paint(looks[state].sgr, stateText(strings.TrimPrefix(state, "device_"))))
 }
 
 // Mark returns a state's mark, painted.
