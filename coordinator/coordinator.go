@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -20,6 +21,7 @@ import (
 	"github.com/loopkeeper/loopkeeper/coordinator/engine"
 	"github.com/loopkeeper/loopkeeper/coordinator/fleet"
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
+	"github.com/loopkeeper/loopkeeper/coordinator/pull"
 	"github.com/loopkeeper/loopkeeper/coordinator/script"
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
 	"github.com/loopkeeper/loopkeeper/scheduler"
@@ -43,8 +45,12 @@ type Options struct {
 	LostAfter time.Duration
 	MaxRuns   int
 	Limits    scheduler.Limits
-	Contexts  map[string]int // tokens per slot by model name; a name without tag is the latest
-	Grace     time.Duration  // how long after a start a call waits for its node to come back; 0: the engine's default
+	Contexts  map[string]int               // tokens per slot by model name; a name without tag is the latest
+	Hours     map[string]engine.Hours      // when a node may be used, by id or name; one that is not in it always
+	Nodes     map[string]engine.NodeLimits // by id or name
+	Resources map[string]engine.Resource   // limits of what calls hold, by name
+	Pulls     PullPolicy
+	Grace     time.Duration // how long after a start a call waits for its node to come back; 0: the engine's default
 	Log       *slog.Logger
 }
 
@@ -54,7 +60,10 @@ type Coordinator struct {
 	engine   *engine.Engine
 	fleet    *fleet.Fleet
 	dispatch *dispatch.Dispatcher
+	pulls    *pull.Puller
 	server   *grpc.Server
+	auto     sync.WaitGroup
+	end      context.CancelFunc // of what goes on in auto
 	served   chan error
 }
 
@@ -62,7 +71,7 @@ type Coordinator struct {
 func Start(ctx context.Context, o Options) (*Coordinator, error) {
 	c := &Coordinator{o: o, served: make(chan error, 1)}
 	c.engine = engine.New(engine.Options{Store: o.Store, Host: o.Host, MaxScripts: o.MaxRuns, ReattachGrace: o.Grace,
-		Limits: o.limits(), Log: o.Log.With("part", "engine")})
+		Limits: o.limits(), Hours: o.Hours, Nodes: o.Nodes, Resources: o.Resources, Log: o.Log.With("part", "engine")})
 	fo := fleet.Options{Fleet: o.Fleet, Version: o.Version, Static: o.Workers, Local: o.Local, Interval: o.Interval, Dial: o.Dial,
 		LostAfter: o.LostAfter, Memory: o.Store, Lost: c.engine.Lost, Log: o.Log.With("part", "fleet")}
 	if o.Discover != nil {
@@ -73,12 +82,14 @@ func Start(ctx context.Context, o Options) (*Coordinator, error) {
 		return nil, err
 	}
 	c.dispatch = dispatch.New(dispatch.Options{Nodes: c.fleet, Store: o.Store, Sink: c.engine, Log: o.Log.With("part", "dispatch")})
+	c.pulls = pull.New(c.fleet)
 	c.fleet.Start()
 	if err := c.engine.Start(ctx, c.fleet, c.dispatch); err != nil {
 		c.stop()
 		return nil, fmt.Errorf("recover the runs: %w", err)
 	}
 	c.serve()
+	c.startAuto(ctx)
 	return c, nil
 }
 
@@ -94,7 +105,7 @@ func (c *Coordinator) serve() {
 	// Stop waits for the handlers, because what they use ends after them.
 	c.server = grpc.NewServer(append([]grpc.ServerOption{grpc.WaitForHandlers(true)}, c.o.Server...)...)
 	coordinatorv1.RegisterCoordinatorServiceServer(c.server, api.New(api.Options{Engine: c.engine, Fleet: c.fleet, Store: c.o.Store, Host: c.o.Host,
-		Limits: c.o.Limits, Context: c.engine.Context, Version: c.o.Version, FleetID: c.o.Fleet, Name: c.o.Name, DataDir: c.o.DataDir,
+		Limits: c.o.limits(), Context: c.engine.Context, Pulls: c.pulls, Suggest: c.suggester(), Settings: c.o.settings(), Version: c.o.Version, FleetID: c.o.Fleet, Name: c.o.Name, DataDir: c.o.DataDir,
 		Discovery: c.discovery(), Log: c.o.Log.With("part", "api")}))
 	h := health.NewServer()
 	h.SetServingStatus(coordinatorv1.CoordinatorService_ServiceDesc.ServiceName, healthv1.HealthCheckResponse_SERVING)
@@ -128,6 +139,8 @@ func (c *Coordinator) Wait(ctx context.Context) error {
 
 // Stop ends everything in the order in which it depends on each other. Runs go on at the next start.
 func (c *Coordinator) Stop() {
+	c.end()
+	c.auto.Wait()
 	c.server.Stop()
 	if err := <-c.served; err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 		c.o.Log.Error("the listener failed", "error", err)
@@ -136,6 +149,7 @@ func (c *Coordinator) Stop() {
 }
 
 func (c *Coordinator) stop() {
+	c.pulls.Stop()
 	c.engine.Stop()
 	c.dispatch.Stop()
 	c.fleet.Stop()

@@ -30,6 +30,9 @@ func contextOf(shape *Shape, asked int, limits Limits) int {
 // oneSlot are the architectures that Ollama never runs in parallel.
 var oneSlot = []string{"mllama", "qwen3vl", "qwen3vlmoe", "qwen35", "qwen35moe", "qwen3next", "lfm2", "lfm2moe", "nemotron_h", "nemotron_h_moe"}
 
+// Slots is how many calls of a model a node runs at once.
+func Slots(node Node, model Model) int { return slotsOf(&node, &model, model.Shape) }
+
 // slotsOf is how many calls of a model the node runs at once. model may be nil.
 func slotsOf(node *Node, model *Model, shape *Shape) int {
 	if alone(model, shape) {

@@ -8,7 +8,7 @@ import (
 	"github.com/loopkeeper/loopkeeper/coordinator/engine"
 	"github.com/loopkeeper/loopkeeper/coordinator/fleet"
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
-	"github.com/loopkeeper/loopkeeper/coordinator/run"
+	"github.com/loopkeeper/loopkeeper/coordinator/pull"
 	"github.com/loopkeeper/loopkeeper/coordinator/script"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
@@ -23,6 +23,9 @@ type Options struct {
 	Host      script.Host
 	Limits    scheduler.Limits
 	Context   func(model string) int // configured context of a model, tokens per slot; 0: the default
+	Pulls     *pull.Puller
+	Suggest   func(context.Context) ([]pull.Suggestion, error) // downloads that would pay; nil: nobody wants to know
+	Settings  []string                                         // ids or names of nodes that the settings say something about
 	Version   string
 	FleetID   string
 	Name      string
@@ -51,13 +54,7 @@ func (s *Server) Info(ctx context.Context, _ *coordinatorv1.InfoRequest) (*coord
 			out.NodesUp++
 		}
 	}
-	var under []run.Status
-	for _, st := range run.Statuses() {
-		if !st.Ended() {
-			under = append(under, st)
-		}
-	}
-	active, err := s.o.Engine.Runs(ctx, engine.Filter{States: under, Limit: 1000})
+	active, err := s.o.Engine.Runs(ctx, engine.Filter{States: openStates(), Limit: 1000})
 	if err != nil {
 		return nil, apierr.ToStatus(err)
 	}

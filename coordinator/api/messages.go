@@ -49,7 +49,8 @@ func counts(c run.Counts) *coordinatorv1.Counts {
 func runMessage(v engine.View) *coordinatorv1.Run {
 	m := &coordinatorv1.Run{Id: v.ID, Workflow: v.Workflow, State: string(v.Status), Created: stamp(v.Created), Started: stamp(v.Started), Ended: stamp(v.Ended),
 		Error: v.Error, ErrorStack: v.ErrorStack, Items: counts(v.Items), PromptTokens: v.PromptTokens, OutputTokens: v.OutputTokens, Calls: v.Calls,
-		Simulated: v.Simulated, Logs: v.Logs, ScriptSha256: v.Script, Seed: v.Seed, Key: v.Key, Outputs: v.Outputs, CancelReason: v.CancelReason}
+		Simulated: v.Simulated, Logs: v.Logs, ScriptSha256: v.Script, Seed: v.Seed, Key: v.Key, Outputs: v.Outputs, CancelReason: v.CancelReason,
+		Priority: string(v.Priority), Weight: v.Weight}
 	for _, st := range v.Steps {
 		m.Steps = append(m.Steps, &coordinatorv1.Step{Id: strconv.Itoa(st.Pos), Kind: st.Kind, Label: st.Label, State: string(st.Status), Model: st.Model,
 			Items: counts(st.Items), WaitingFor: st.WaitingFor, Started: stamp(st.Started), Ended: stamp(st.Ended), Error: st.Error, Node: st.Node})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/loopkeeper/loopkeeper/coordinator/engine"
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
+	"github.com/loopkeeper/loopkeeper/coordinator/pull"
 	"github.com/loopkeeper/loopkeeper/scheduler"
 )
 
@@ -75,7 +76,8 @@ func absent(m protoreflect.Message, path string) (out []string) {
 // Whatever the contract has room for and the engine knows must arrive.
 func TestEveryFieldOfAViewArrives(t *testing.T) {
 	for _, m := range []proto.Message{runMessage(filled[engine.View]()), itemMessage(filled[engine.ItemView]()), outputMessage(filled[engine.Output]()),
-		traceMessage(filled[ledger.Event]()), explanation("subject", filled[scheduler.Explanation]())} {
+		traceMessage(filled[ledger.Event]()), decision("r1", filled[engine.Explanation]()),
+		poolMessage(filled[scheduler.PoolFit]()), fitMessage(filled[scheduler.NodeFit]()), pullMessage("m", filled[pull.Progress]())} {
 		for _, name := range absent(m.ProtoReflect(), string(m.ProtoReflect().Descriptor().Name())) {
 			switch name {
 			case "Explanation.need", "Explanation.note", "Explanation.attempt": // of the model or the attempt, not of the explanation

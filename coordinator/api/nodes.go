@@ -2,121 +2,193 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/loopkeeper/loopkeeper/coordinator/engine"
+	"github.com/loopkeeper/loopkeeper/coordinator/fleet"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
 	"github.com/loopkeeper/loopkeeper/scheduler"
 )
 
+// incidentsShown is how many of a node's incidents a list has.
+const incidentsShown = 5
+
 // ListNodes implements the service.
 func (s *Server) ListNodes(ctx context.Context, _ *coordinatorv1.ListNodesRequest) (*coordinatorv1.ListNodesResponse, error) {
-	snap, err := s.o.Engine.Snapshot(ctx)
+	out, err := s.listNodes(ctx)
+	return out, apierr.ToStatus(err)
+}
+
+func (s *Server) listNodes(ctx context.Context) (*coordinatorv1.ListNodesResponse, error) {
+	f, err := s.fleet(ctx)
 	if err != nil {
-		return nil, apierr.ToStatus(err)
+		return nil, err
 	}
-	byID := map[string]scheduler.Node{}
-	for _, n := range snap.Nodes {
-		byID[n.ID] = n
+	out := &coordinatorv1.ListNodesResponse{Candidates: f.candidates, Findings: s.findings(f)}
+	for _, n := range f.views {
+		out.Nodes = append(out.Nodes, s.node(f, n))
 	}
-	nodes, candidates := s.o.Fleet.View()
-	out := &coordinatorv1.ListNodesResponse{Candidates: candidates}
-	for _, n := range nodes {
-		m := &coordinatorv1.Node{Id: n.ID, Name: n.Name, Address: n.Address, State: string(n.State), LastSeen: stamp(n.LastSeen), Version: n.Version,
-			Simulated: n.Simulated, FoundBy: n.FoundBy, Report: n.Report, Busy: int32(s.o.Engine.Busy(n.ID)), Problem: n.Problem}
-		loading := byID[n.ID].Loading
-		for _, l := range byID[n.ID].Loaded {
-			if loading != nil && loading.Digest == l.Digest {
-				continue // reported already, while its load has not returned: one model has one claim
-			}
-			m.Claims = append(m.Claims, &coordinatorv1.Claim{Model: l.Name, Bytes: l.SizeBytes, Context: int32(l.Context)})
-		}
-		if c := loading; c != nil {
-			m.Claims = append(m.Claims, &coordinatorv1.Claim{Model: c.Name, Bytes: c.Need, Context: int32(c.Context), Loading: true})
-		}
-		out.Nodes = append(out.Nodes, m)
+	queues, err := s.o.Engine.Queue(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, q := range queues {
+		out.Waiting = append(out.Waiting, &coordinatorv1.ModelQueue{Model: q.Model, Waiting: int64(q.Waiting), WaitingFor: q.WaitingFor, Why: q.Why})
+	}
+	out.Resources = resourceUses(f.snap, s.o.Limits)
+	if out.Suggestions, err = s.suggestions(ctx); err != nil {
+		return nil, err
+	}
+	for _, model := range sortedKeys(s.o.Limits.Pins) {
+		out.Pins = append(out.Pins, &coordinatorv1.Pin{Model: model, Nodes: s.o.Limits.Pins[model]})
 	}
 	return out, nil
 }
 
-// Explain implements the service.
-func (s *Server) Explain(ctx context.Context, r *coordinatorv1.ExplainRequest) (*coordinatorv1.ExplainResponse, error) {
-	out := &coordinatorv1.ExplainResponse{}
-	if m := r.GetModel(); m != "" {
-		snap, err := s.o.Engine.Snapshot(ctx)
-		if err != nil {
-			return nil, apierr.ToStatus(err)
-		}
-		asked := int(r.GetContext())
-		if asked == 0 {
-			asked = s.o.Context(m)
-		}
-		if len(snap.Nodes) > 0 && !has(snap, m) {
-			return nil, apierr.ToStatus(apierr.New(apierr.NotFound, "no machine has a model named %s", m).
-				WithNext("loopkeeper nodes -o json lists the models of each", "ollama pull "+m+" on one of them"))
-		}
-		_, why := scheduler.Admit(snap, m, asked, s.o.Limits)
-		e := explanation(m, why)
-		e.Need, e.Note = s.need(snap, m, asked)
-		out.Explanations = append(out.Explanations, e)
-		return out, nil
-	}
-	step, err := position(r.GetStep())
+// known is what is known of the fleet at one moment.
+type known struct {
+	views      []fleet.View
+	candidates []string
+	status     map[string]engine.NodeStatus
+	pools      map[string][]scheduler.PoolFit
+	incidents  map[string][]engine.Incident // the newest few, newest first
+	snap       scheduler.Snapshot
+}
+
+func (s *Server) fleet(ctx context.Context) (known, error) {
+	f := known{status: map[string]engine.NodeStatus{}, pools: map[string][]scheduler.PoolFit{}, incidents: map[string][]engine.Incident{}}
+	f.views, f.candidates = s.o.Fleet.View()
+	all, err := s.o.Engine.Nodes(ctx)
 	if err != nil {
-		return nil, apierr.ToStatus(err)
+		return f, err
 	}
-	all, err := s.o.Engine.Explain(ctx, r.GetRunId(), step)
-	if err != nil {
-		return nil, apierr.ToStatus(err)
+	for _, n := range all {
+		f.status[n.Node.ID] = n
 	}
-	for _, e := range all {
-		m := explanation(e.Subject, e.Explanation)
-		m.Attempt = e.Attempt
-		out.Explanations = append(out.Explanations, m)
+	if f.snap, err = s.o.Engine.Snapshot(ctx); err != nil {
+		return f, err
 	}
-	return out, nil
-}
-
-// has says whether a node knows a model, lost ones too.
-func has(snap scheduler.Snapshot, name string) bool {
-	return slices.ContainsFunc(snap.Nodes, func(n scheduler.Node) bool {
-		return slices.ContainsFunc(n.Models, func(m scheduler.Model) bool { return ollamaName(m.Name) == ollamaName(name) })
-	})
-}
-
-// need breaks a model's need down by part, from the first node that knows its shape, and says when the context that was asked
-// for is more than the model takes.
-func (s *Server) need(snap scheduler.Snapshot, name string, asked int) (*coordinatorv1.Need, string) {
-	for _, n := range snap.Nodes {
-		for _, m := range n.Models {
-			if ollamaName(m.Name) != ollamaName(name) || m.Shape == nil {
-				continue
-			}
-			c := scheduler.Context(m, asked, s.o.Limits)
-			need := scheduler.NeedFor(*m.Shape, c, max(n.Slots, 1), scheduler.NeedOptions{GPUs: 1})
-			note := ""
-			if asked > c {
-				note = fmt.Sprintf("a context of %d tokens was asked for, the model takes %d at most: it is capped", asked, c)
-			}
-			return &coordinatorv1.Need{WeightsBytes: need.Weights, KvBytes: need.KV, GraphBytes: need.Graph, ProjectorBytes: need.Projector,
-				ConstantBytes: need.Constant, MarginBytes: need.Margin}, note
+	for _, n := range scheduler.Fit(f.snap, scheduler.FitQuestion{}, s.o.Limits).Nodes {
+		f.pools[n.Node] = n.Pools
+	}
+	for _, v := range f.views {
+		if f.incidents[v.ID], err = s.o.Engine.Incidents(ctx, v.ID, incidentsShown); err != nil {
+			return f, err
 		}
 	}
-	return nil, ""
+	return f, nil
 }
 
-func explanation(subject string, e scheduler.Explanation) *coordinatorv1.Explanation {
-	m := &coordinatorv1.Explanation{Subject: subject, Summary: e.Summary, WaitingFor: string(e.Wait)}
-	for _, n := range e.Nodes {
-		v := &coordinatorv1.NodeVerdict{Node: n.Name, Verdict: string(n.Verdict), NeedBytes: n.Need, ShortBytes: n.Short, LargestContext: int32(n.Largest), Evict: n.Evict, Why: n.Why}
-		if n.Available.Known {
-			v.AvailableBytes = &n.Available.N
+// node is one node with what fleet and engine know of it.
+func (s *Server) node(f known, n fleet.View) *coordinatorv1.Node {
+	m := &coordinatorv1.Node{Id: n.ID, Name: n.Name, Address: n.Address, State: string(n.State), LastSeen: stamp(n.LastSeen), Version: n.Version,
+		Simulated: n.Simulated, FoundBy: n.FoundBy, Report: n.Report, Busy: int32(s.o.Engine.Busy(n.ID)), Problem: n.Problem}
+	if st, ok := f.status[n.ID]; ok {
+		m.State, m.Why, m.Until, m.MaxCalls = string(st.Node.State), st.Why, stamp(st.Until), int32(st.Node.MaxCalls)
+		m.Claims = claims(st)
+	}
+	for _, p := range f.pools[n.ID] {
+		m.Pools = append(m.Pools, poolMessage(p))
+	}
+	m.Incidents = incidentMessages(f.incidents[n.ID])
+	if s.o.Pulls != nil {
+		under := s.o.Pulls.UnderWay(n.ID)
+		for _, model := range sortedKeys(under) {
+			m.Pulls = append(m.Pulls, pullMessage(model, under[model]))
 		}
-		m.Nodes = append(m.Nodes, v)
 	}
 	return m
+}
+
+// claims are what models hold of a node's memory, and what the load in flight will.
+func claims(st engine.NodeStatus) []*coordinatorv1.Claim {
+	var out []*coordinatorv1.Claim
+	n := st.Node
+	slots := func(digest string) int32 {
+		for _, m := range n.Models {
+			if m.Digest == digest {
+				return int32(scheduler.Slots(n, m))
+			}
+		}
+		return int32(max(1, n.Slots))
+	}
+	for i, l := range n.Loaded {
+		if n.Loading != nil && n.Loading.Digest == l.Digest {
+			continue // reported already, while its load has not returned: one model has one claim
+		}
+		c := &coordinatorv1.Claim{Model: l.Name, Digest: l.Digest, Bytes: l.SizeBytes, VramBytes: &l.VRAMBytes, Context: int32(l.Context), Busy: int32(l.Busy),
+			Slots: slots(l.Digest), Pinned: l.Pinned, Leaving: l.Leaving, Since: stamp(l.Since)}
+		if i < len(st.Kept) {
+			k := st.Kept[i]
+			c.Foreign, c.Condemned, c.Idle = !k.Ours, k.Condemned, stamp(k.Idle)
+		}
+		out = append(out, c)
+	}
+	if c := n.Loading; c != nil {
+		out = append(out, &coordinatorv1.Claim{Model: c.Name, Digest: c.Digest, Bytes: c.Need, Context: int32(c.Context), Slots: slots(c.Digest), Loading: true,
+			Since: stamp(c.Since)})
+	}
+	return out
+}
+
+func poolMessage(p scheduler.PoolFit) *coordinatorv1.PoolUse {
+	return &coordinatorv1.PoolUse{Id: p.ID, Kind: string(p.Kind), TotalBytes: optional(p.Total), FreeBytes: optional(p.Free), ClaimsBytes: p.Claims,
+		ForeignBytes: p.Foreign, ReserveBytes: p.Reserve, AvailableBytes: optional(p.Available), Stale: p.Stale}
+}
+
+func optional(b scheduler.Bytes) *uint64 {
+	if !b.Known {
+		return nil
+	}
+	return &b.N
+}
+
+func incidentMessages(list []engine.Incident) (out []*coordinatorv1.Incident) {
+	for _, i := range list {
+		out = append(out, &coordinatorv1.Incident{Time: stamp(i.Time), Kind: i.Kind, Model: i.Model, Text: i.Text})
+	}
+	return out
+}
+
+// resourceUses are the resources with a limit, and what waits for each. Of a long queue the scheduler sees what could start next.
+func resourceUses(snap scheduler.Snapshot, limits scheduler.Limits) (out []*coordinatorv1.ResourceUse) {
+	if len(snap.Resources) == 0 {
+		return nil
+	}
+	queues := scheduler.Place(snap, limits).Queues
+	for _, name := range sortedKeys(snap.Resources) {
+		r := snap.Resources[name]
+		m := &coordinatorv1.ResourceUse{Name: name, Cap: int32(r.Cap), InUse: int32(r.InUse), Rate: r.Rate}
+		if i := slices.IndexFunc(queues, func(q scheduler.Queue) bool { return q.Resource == name }); i >= 0 {
+			m.Waiting, m.NextNanos = int64(queues[i].Waiting), int64(queues[i].Next)
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// find returns the node with an id, else the only one with a name.
+func find(views []fleet.View, node string) (fleet.View, error) {
+	var named []fleet.View
+	for _, v := range views {
+		if v.ID == node {
+			return v, nil
+		}
+		if v.Name == node {
+			named = append(named, v)
+		}
+	}
+	switch len(named) {
+	case 1:
+		return named[0], nil
+	case 0:
+		return fleet.View{}, apierr.New(apierr.NotFound, "no machine is named %s", node).WithNext("loopkeeper nodes")
+	default:
+		return fleet.View{}, apierr.New(apierr.InvalidArgument, "%d machines are named %s: give the id of one", len(named), node).
+			WithNext("loopkeeper nodes -o json")
+	}
 }
 
 // ollamaName is a model's name as Ollama knows it: without a tag it is the latest.

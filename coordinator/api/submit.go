@@ -10,6 +10,7 @@ import (
 
 	"github.com/loopkeeper/loopkeeper/coordinator/dispatch"
 	"github.com/loopkeeper/loopkeeper/coordinator/engine"
+	"github.com/loopkeeper/loopkeeper/coordinator/run"
 	"github.com/loopkeeper/loopkeeper/coordinator/script"
 	"github.com/loopkeeper/loopkeeper/coordinator/workflows"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
@@ -46,6 +47,9 @@ func (s *Server) submit(ctx context.Context, r *coordinatorv1.SubmitRequest) (*c
 		return nil, apierr.New(apierr.InvalidArgument, "the input is refused: %v", err)
 	}
 	job := engine.Submission{Workflow: p.Name, Program: p, Input: input, Key: r.GetKey()}
+	if job.Priority, job.Weight, err = precedence(r); err != nil {
+		return nil, err
+	}
 	if !r.GetDryRun() {
 		if id, err := s.known(ctx, job); err != nil || id != "" {
 			return &coordinatorv1.SubmitResponse{RunId: id, Existing: id != ""}, err
@@ -76,6 +80,20 @@ func (s *Server) submit(ctx context.Context, r *coordinatorv1.SubmitRequest) (*c
 		err = s.sameJob(ctx, out.RunId, job)
 	}
 	return out, err
+}
+
+// precedence reads which runs this one goes before.
+func precedence(r *coordinatorv1.SubmitRequest) (run.Priority, float64, error) {
+	p := run.Priority(r.GetPriority())
+	switch p {
+	case "", run.Interactive, run.Normal, run.Batch:
+	default:
+		return "", 0, apierr.New(apierr.InvalidArgument, "there is no priority %q", p).WithNext("use interactive, normal or batch")
+	}
+	if w := r.GetWeight(); !(w >= 0 && w <= 1000) { // NaN too
+		return "", 0, apierr.New(apierr.InvalidArgument, "a weight of %g makes no sense", w).WithNext("use a number such as 2 for twice the share of another run, or leave it out")
+	}
+	return p, r.GetWeight(), nil
 }
 
 // timeLimit reads a number of seconds, of which a century is more than anyone means.
@@ -141,7 +159,7 @@ func (s *Server) admit(ctx context.Context, models []string, out *coordinatorv1.
 		out.Fits = append(out.Fits, &coordinatorv1.ModelFit{Model: m, Explanation: explanation(m, why)})
 		switch {
 		case !ok && why.Wait == scheduler.WaitModel:
-			return apierr.New(apierr.NotFound, "%s", why.Summary).WithNext("ollama pull "+m, "loopkeeper nodes")
+			return apierr.New(apierr.NotFound, "%s", why.Summary).WithNext("loopkeeper models pull "+m+" --on MACHINE", "loopkeeper nodes")
 		case !ok:
 			return cannotFit(why)
 		case why.Wait != "":

@@ -116,7 +116,7 @@ func TestAdmission(t *testing.T) {
 	r := newRig(t, newMachine("attic"), newMachine("cellar"))
 	_, err := r.submit("map", oneItem, "nobody:7b")
 	refused(t, err, apierr.NotFound, "nobody:7b", "the attic", "the cellar")
-	if err != nil && (len(err.Next) == 0 || err.Next[0] != "ollama pull nobody:7b") {
+	if err != nil && (len(err.Next) == 0 || err.Next[0] != "loopkeeper models pull nobody:7b --on MACHINE") {
 		t.Errorf("the advice is %v", err.Next)
 	}
 	_, err = r.submit("map", oneItem, "small:1b", "huge:70b")

@@ -17,11 +17,10 @@ type ModelQueue struct {
 // Queue returns what waits, by model.
 func (e *Engine) Queue(ctx context.Context) ([]ModelQueue, error) {
 	return ask(ctx, e, func(*turn) func() ([]ModelQueue, error) {
-		known := e.roster()
 		by := map[string]*ModelQueue{}
 		for _, a := range e.order {
-			for _, st := range stateView(a.state, known).Steps {
-				if st.Model == "" || st.Items.Waiting == 0 || st.Status.Ended() {
+			for _, st := range a.state.Requests {
+				if st.Model == "" || st.Counts.Waiting == 0 || st.Status.Ended() {
 					continue
 				}
 				name := tagged(st.Model)
@@ -31,7 +30,7 @@ func (e *Engine) Queue(ctx context.Context) ([]ModelQueue, error) {
 					q = &ModelQueue{Model: name, Reason: Reason{WaitingFor: cmp.Or(string(why.Wait), "slot"), Why: why.Summary}}
 					by[name] = q
 				}
-				q.Waiting += st.Items.Waiting
+				q.Waiting += st.Counts.Waiting
 			}
 		}
 		var out []ModelQueue

@@ -26,11 +26,15 @@ type summary struct {
 	Seed         int64      `json:"seed"`
 	Outputs      []string   `json:"outputs,omitempty"`
 	CancelReason string     `json:"cancel_reason,omitempty"`
+
+	Priority run.Priority `json:"priority,omitempty"`
+	Weight   float64      `json:"weight,omitempty"`
 }
 
 func summarise(s *run.State) summary {
 	out := summary{Items: s.Counts, Coverage: s.Counts.Coverage(), PromptTokens: s.PromptTokens, OutputTokens: s.OutputTokens,
-		Calls: s.Calls, Simulated: s.Simulated, Script: s.Pinned.Script, Seed: s.Pinned.Seed, CancelReason: s.Reason}
+		Calls: s.Calls, Simulated: s.Simulated, Script: s.Pinned.Script, Seed: s.Pinned.Seed, CancelReason: s.Reason,
+		Priority: s.Pinned.Priority, Weight: s.Pinned.Weight}
 	out.Error, _ = endError(s)
 	for _, o := range s.Outputs {
 		out.Outputs = append(out.Outputs, o.Name)
@@ -46,7 +50,8 @@ func listView(r ledger.RunRow) (View, error) {
 	}
 	return View{ID: r.ID, Workflow: r.Workflow, Status: run.Status(r.State), Created: r.Created, Started: r.Started, Ended: r.Ended,
 		Key: r.Key, Error: s.Error, Items: s.Items, Coverage: s.Coverage, PromptTokens: s.PromptTokens, OutputTokens: s.OutputTokens,
-		Calls: s.Calls, Simulated: s.Simulated, Script: s.Script, Seed: s.Seed, Outputs: s.Outputs, CancelReason: s.CancelReason}, nil
+		Calls: s.Calls, Simulated: s.Simulated, Script: s.Script, Seed: s.Seed, Outputs: s.Outputs, CancelReason: s.CancelReason,
+		Priority: cmp.Or(s.Priority, run.Normal), Weight: s.Weight}, nil
 }
 
 // stateView is the part of a view that follows from the state alone.
@@ -55,7 +60,7 @@ func stateView(s *run.State, known roster) View {
 	v := View{ID: s.Pinned.ID, Workflow: s.Pinned.Workflow, Status: s.Status, Created: s.Born, Started: s.Started, Ended: s.Ended,
 		Key: s.Pinned.Key, Error: sum.Error, Items: sum.Items, Coverage: sum.Coverage, PromptTokens: sum.PromptTokens,
 		OutputTokens: sum.OutputTokens, Calls: sum.Calls, Simulated: sum.Simulated, Script: sum.Script, Seed: sum.Seed,
-		Outputs: sum.Outputs, Logs: slices.Clone(s.Logs), CancelReason: sum.CancelReason}
+		Outputs: sum.Outputs, Logs: slices.Clone(s.Logs), CancelReason: sum.CancelReason, Priority: cmp.Or(sum.Priority, run.Normal), Weight: sum.Weight}
 	_, v.ErrorStack = endError(s)
 	for _, st := range s.Requests {
 		v.Steps = append(v.Steps, stepView(st, known))

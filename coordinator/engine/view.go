@@ -35,6 +35,8 @@ type View struct {
 	Failures     []FailureGroup
 	Outputs      []string // names, in the order in which they appeared
 	CancelReason string   // of a cancelled run, as its user gave it
+	Priority     run.Priority
+	Weight       float64 // share of the machines beside other runs; 0 counts as 1
 }
 
 // StepView is one step of a run. Notes (log, output, collected) and reads are steps too.

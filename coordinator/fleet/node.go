@@ -77,7 +77,7 @@ func (n *node) snapshot() scheduler.Node {
 		Slots: int(r.GetSlots()), Simulated: n.simulated}
 	for _, p := range r.GetPools() {
 		out.Pools = append(out.Pools, scheduler.Pool{ID: p.GetId(), Kind: scheduler.PoolKind(p.GetKind()), Total: known(p.TotalBytes), Free: known(p.FreeBytes),
-			FreeAge: n.freeAge()})
+			FreeAge: n.freeAge(), Reserve: p.GetReserveBytes()})
 	}
 	for _, d := range r.GetDevices() {
 		out.Devices = append(out.Devices, scheduler.Device{Name: d.GetName(), Pool: d.GetPoolId(), Usable: usable(d)})

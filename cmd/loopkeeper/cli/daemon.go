@@ -17,7 +17,6 @@ import (
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
 	"github.com/loopkeeper/loopkeeper/coordinator/script"
 	"github.com/loopkeeper/loopkeeper/hwprobe"
-	"github.com/loopkeeper/loopkeeper/scheduler"
 	"github.com/loopkeeper/loopkeeper/worker"
 )
 
@@ -102,10 +101,13 @@ func (a *app) startCoordinator(ctx context.Context, l net.Listener, dir, local s
 	if c.Discovery.MDNS {
 		discover = &fleet.MDNS{Fleet: c.Fleet, Interfaces: c.Discovery.Interfaces}
 	}
-	co, err := coordinator.Start(ctx, coordinator.Options{Name: c.Name, Fleet: c.Fleet, Version: release, DataDir: dir, Store: store, Host: host,
+	o := coordinator.Options{Name: c.Name, Fleet: c.Fleet, Version: release, DataDir: dir, Store: store, Host: host,
 		Listener: l, Server: serverOptions(), Dial: func(addr string) (*grpc.ClientConn, error) { return dial(addr) }, Workers: c.Coordinator.Workers,
-		Local: local, Discover: discover, Interval: c.Discovery.Interval, LostAfter: c.Coordinator.LostAfter, MaxRuns: c.Coordinator.ActiveRuns,
-		Limits: scheduler.Limits{DefaultContext: c.Models.DefaultContext}, Contexts: c.Models.Contexts, Log: a.log})
+		Local: local, Discover: discover, Interval: c.Discovery.Interval, LostAfter: c.Coordinator.LostAfter, MaxRuns: c.Coordinator.ActiveRuns, Log: a.log}
+	var co *coordinator.Coordinator
+	if err = place(c, &o); err == nil {
+		co, err = coordinator.Start(ctx, o)
+	}
 	if err != nil {
 		return nil, nil, firstError(err, store.Close())
 	}

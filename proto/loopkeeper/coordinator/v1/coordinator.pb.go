@@ -4749,10 +4749,9 @@ type PullModelResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"` // name
 	Pull          *Pull                  `protobuf:"bytes,2,opt,name=pull,proto3" json:"pull,omitempty"`
-	Done          bool                   `protobuf:"varint,3,opt,name=done,proto3" json:"done,omitempty"`                // the machine has it now
-	Error         string                 `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`               // it failed there; the others go on
-	Next          []string               `protobuf:"bytes,5,rep,name=next,proto3" json:"next,omitempty"`                 // with an error
-	HadIt         bool                   `protobuf:"varint,6,opt,name=had_it,json=hadIt,proto3" json:"had_it,omitempty"` // with done: it was there already, and nothing had to be fetched
+	Done          bool                   `protobuf:"varint,3,opt,name=done,proto3" json:"done,omitempty"`  // the machine has it now
+	Error         string                 `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"` // it failed there; the others go on
+	Next          []string               `protobuf:"bytes,5,rep,name=next,proto3" json:"next,omitempty"`   // with an error
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4820,13 +4819,6 @@ func (x *PullModelResponse) GetNext() []string {
 		return x.Next
 	}
 	return nil
-}
-
-func (x *PullModelResponse) GetHadIt() bool {
-	if x != nil {
-		return x.HadIt
-	}
-	return false
 }
 
 var File_loopkeeper_coordinator_v1_coordinator_proto protoreflect.FileDescriptor
@@ -5252,14 +5244,13 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\x05nodes\x18\x02 \x03(\tR\x05nodes\x12\x1e\n" +
 	"\n" +
 	"everywhere\x18\x03 \x01(\bR\n" +
-	"everywhere\"\xb1\x01\n" +
+	"everywhere\"\x9a\x01\n" +
 	"\x11PullModelResponse\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x123\n" +
 	"\x04pull\x18\x02 \x01(\v2\x1f.loopkeeper.coordinator.v1.PullR\x04pull\x12\x12\n" +
 	"\x04done\x18\x03 \x01(\bR\x04done\x12\x14\n" +
 	"\x05error\x18\x04 \x01(\tR\x05error\x12\x12\n" +
-	"\x04next\x18\x05 \x03(\tR\x04next\x12\x15\n" +
-	"\x06had_it\x18\x06 \x01(\bR\x05hadIt2\xdc\r\n" +
+	"\x04next\x18\x05 \x03(\tR\x04next2\xdc\r\n" +
 	"\x12CoordinatorService\x12W\n" +
 	"\x04Info\x12&.loopkeeper.coordinator.v1.InfoRequest\x1a'.loopkeeper.coordinator.v1.InfoResponse\x12n\n" +
 	"\vPutArtifact\x12-.loopkeeper.coordinator.v1.PutArtifactRequest\x1a..loopkeeper.coordinator.v1.PutArtifactResponse(\x01\x12n\n" +
