@@ -92,7 +92,7 @@ func newRoot(a *app) *cobra.Command {
 		newUp(a), newWorker(a), newNodes(a), newModels(a),
 		newMap(a), newPlan(a), newRun(a), newWorkflows(a), newTypes(a),
 		newRuns(a), newShow(a), newWatch(a), newResult(a), newTrace(a), newCancel(a), newExplain(a),
-		newProbe(a), newConfig(a), newVersion(a), newDemo(a), newScriptHost(a),
+		newProbe(a), newDoctor(a), newConfig(a), newVersion(a), newDemo(a), newScriptHost(a),
 	)
 	root.Args = checkArgs(root.Args)
 	for _, c := range root.Commands() {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/loopkeeper/loopkeeper/cmd/loopkeeper/doctor"
 	"github.com/loopkeeper/loopkeeper/hwprobe"
 )
 
@@ -85,4 +86,17 @@ func TestUnknownIsNoBar(t *testing.T) {
 	if got := poolFill(Style{}, bytesOf(8), bytesOf(9)); got != strings.Repeat(".", poolBar) {
 		t.Errorf("a pool that is free is %q", got)
 	}
+}
+
+func TestDoctorScreen(t *testing.T) {
+	found := []doctor.Finding{
+		{Level: doctor.OK, Part: "settings", Text: "/home/ada/.config/loopkeeper/loopkeeper.yaml"},
+		{Level: doctor.Error, Part: "hardware", Text: "gpu:0000:41:00.0: NVIDIA GeForce RTX 3090 is gone: it was last seen 3m10s ago", Next: "check its power and cable"},
+		{Level: doctor.OK, Part: "hardware", Text: "NVIDIA GeForce RTX 4080 SUPER, 7.0 of 16.0 GiB free"},
+		{Level: doctor.Warning, Part: "ollama", Text: "OLLAMA_NUM_PARALLEL=4 and worker.slots is 1 (default): calls wait, or memory for slots is wasted",
+			Next: "set worker.slots: 4, or OLLAMA_NUM_PARALLEL=1 for Ollama, then restart Ollama"},
+		{Level: doctor.OK, Part: "discovery", Text: "mDNS on eth0"},
+	}
+	golden(t, "doctor-80", Doctor(Style{Unicode: true, Width: 80}, found))
+	golden(t, "doctor", Doctor(Style{}, found))
 }
