@@ -70,11 +70,14 @@ func TestPartitionsOfACardAreOnePool(t *testing.T) {
 		}
 		write(root, kfd+"0/properties", "location_id 0\n", kfd+"1/properties", "gfx_target_version 90402\nlocation_id 3072\ndomain 2\n")
 		f := probe(t, root, nil, host())
-		if len(f.Devices) != 1 || len(f.Pools) != 1 || f.Pools[0].TotalBytes != hwprobe.Known[uint64](206141652992) || f.Devices[0].Integrated != hwprobe.Known(false) {
-			t.Errorf("shift %d: devices %+v, pools %+v", shift, f.Devices, f.Pools)
+		if len(f.Devices) != 8 || len(f.Pools) != 1 || f.Pools[0].TotalBytes != hwprobe.Known[uint64](206141652992) || len(f.Warnings) != 0 {
+			t.Fatalf("shift %d: devices %+v, pools %+v, warnings %+v", shift, f.Devices, f.Pools, f.Warnings)
 		}
-		if len(f.Warnings) != 1 || f.Warnings[0].Code != hwprobe.WarnPartitioned || !strings.Contains(f.Warnings[0].Message, "8 compute partitions") {
-			t.Errorf("shift %d: warnings %+v", shift, f.Warnings)
+		for i, d := range f.Devices {
+			if d.ID != fmt.Sprintf("gpu:0001:0c:00.0/part%d", i) || d.Pool != "gpu:0001:0c:00.0" || d.PCI != "0001:0c:00.0" || d.Partition != fmt.Sprintf("part %d of 8", i+1) ||
+				d.State != hwprobe.StateOK || d.Integrated != hwprobe.Known(false) || d.Utilisation != (hwprobe.Number{}) || d.Power != (hwprobe.Number{}) {
+				t.Errorf("shift %d: %+v", shift, d)
+			}
 		}
 	}
 }

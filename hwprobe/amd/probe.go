@@ -56,12 +56,15 @@ func readUnit(ctx context.Context, m source.Machine, c drm.Card, nodes []kfdNode
 	return u
 }
 
-// add puts a unit into the findings as one device with one pool. The compute partitions of a card are not listed one by one:
-// their memory is the card's and must not be counted for each.
+// add puts a unit into the findings with one pool: as one device, or as one for each of its compute partitions. Their memory is
+// the card's and must not be counted for each.
 func add(f *hwprobe.Findings, u unit, partitions int, host hwprobe.Host) {
 	d := u.device
 	d.Pool = d.ID
 	p := pool(d, u.memory, u.source, host)
+	if partitions > 1 {
+		d = partition(d, 0, partitions)
+	}
 	switch {
 	case u.id == idMI300A:
 		// Its one memory is the processor's, too, and no recorded machine shows how the driver counts it.
@@ -79,11 +82,21 @@ func add(f *hwprobe.Findings, u unit, partitions int, host hwprobe.Host) {
 			d.Name, host.Kernel, u.memory.gttTotal, u.memory.vramTotal),
 			"upgrade to Linux 6.16.9 or newer, use a Vulkan engine, or make the firmware's VRAM carve-out small")
 	}
-	if partitions > 1 {
-		f.Warn(hwprobe.WarnPartitioned, d.ID, fmt.Sprintf("%s: it is split into %d compute partitions that share its memory, and listed as one device", d.Name, partitions),
-			"nothing, if that is intended; `rocm-smi --setcomputepartition SPX` makes it one device for engines, too")
-	}
 	f.Add(d, p)
+	for i := 1; i < partitions; i++ {
+		part := partition(u.device, i, partitions)
+		part.State, part.Pool = d.State, d.Pool
+		f.Add(part, p)
+	}
+}
+
+// partition is one of the compute devices that a card is split into. What the whole card does says nothing about it; how hot
+// the chip is does.
+func partition(card hwprobe.Device, number, of int) hwprobe.Device {
+	card.Pool, card.ID = card.ID, fmt.Sprintf("%s/part%d", card.ID, number)
+	card.Partition = fmt.Sprintf("part %d of %d", number+1, of)
+	card.Utilisation, card.Power = hwprobe.Number{}, hwprobe.Number{}
+	return card
 }
 
 // parts is how many compute devices a unit is: the compute driver's nodes at its address, else what the tool counted.

@@ -59,6 +59,8 @@ var amdAnswers = map[string]answer{
 		why: "the pool is both parts, 103079215104 + 17050894336; that ROCm sees only the second one there is a warning, which TestROCmOnAnOldKernelSeesOnlyGTT wants"},
 	"amd-rocmsmi-strixhalo-96g-carveout.txt": {devices: 1, total: []string{"103079215104"}, free: []string{"78168338432"}, unified: []string{"yes"}, why: remark},
 	"amd-rocmsmi-strixhalo-96g-lowpower.txt": {devices: 1, total: []string{"103079215104"}, free: []string{"102145671168"}, unified: []string{"yes"}, why: remark},
+	"amd-rocmsmi-mi300x-cpx-partitions.txt": {devices: 7, total: []string{"206141652992"}, free: []string{"205843881984"}, unified: []string{"no"},
+		why: "the index counts cards; to an engine each partition is a device of its own, and what must be there once is the memory: one pool that all of them draw on"},
 	"nvtop-laptop-3050ti-680m.json": {devices: 2, total: []string{"4294967296", "16929173504"}, free: []string{"3944742912", "15715389440"}, unified: []string{"no", "yes"},
 		why: "nvtop printed 3945594880 bytes free where nvidia-smi prints whole MiB, 3762"},
 	"amd-smi-r9700-plus-igpu.table.txt": {devices: 2, total: []string{"?"}, free: []string{"?"}, unified: []string{"no", "-"},
@@ -121,7 +123,11 @@ func probeROCmSMI(t *testing.T, file string) []hwprobe.Report {
 			text += fmt.Sprintf("GPU[%d]      : PCI Bus: 0000:0C:00.0\nGPU[%d]      : Card Model: 0x74a1\n", i, i)
 		}
 	}
-	return []hwprobe.Report{Probe(t.Context(), machine(hiddenSys(), toolsByName{"rocm-smi": text}, bigHost("amd64")))}
+	r := Probe(t.Context(), machine(hiddenSys(), toolsByName{"rocm-smi": text}, bigHost("amd64")))
+	if strings.Contains(file, "partitions") && len(r.Pools) != 2 {
+		t.Errorf("pools %+v, want the host's and the card's", r.Pools)
+	}
+	return []hwprobe.Report{r}
 }
 
 var amdgpuReady = regexp.MustCompile(`(\d+)M of (VRAM|GTT) memory ready`)
