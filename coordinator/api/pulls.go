@@ -94,6 +94,9 @@ func (s *Server) pullOn(ctx context.Context, n fleet.View, model string, news ch
 	if err != nil {
 		e := apierr.As(err)
 		m.Error, m.Next = e.Error(), e.Next
+		if e.Code == apierr.NotFound {
+			m.Next = []string{"check the name of the model at ollama.com/library"}
+		}
 	}
 	tell(m)
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,19 +15,21 @@ import (
 )
 
 func newModels(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "models", Short: "Show the models, which machines have them and where they are loaded", Args: cobra.NoArgs,
-		Example: "  loopkeeper models\n  loopkeeper models -o json",
+	c := &cobra.Command{
+		Use: "models", Short: "Show the models, which machines have them and where they are loaded; pull them", Args: cobra.NoArgs,
+		Example: "  loopkeeper models\n  loopkeeper models -o json\n  loopkeeper models pull qwen3:8b --everywhere",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *client) error {
 				r, err := c.ListNodes(ctx, &coordinatorv1.ListNodesRequest{})
 				if err != nil {
 					return err
 				}
-				return a.printModels(models(r))
+				return a.printModels(r)
 			})
 		},
 	}
+	c.AddCommand(newPull(a))
+	return c
 }
 
 // model is one model over all machines that are there.
@@ -36,14 +39,23 @@ type model struct {
 	Quantization string        `json:"quantization"`
 	Embedding    bool          `json:"embedding"`
 	Nodes        []string      `json:"nodes"`
+	Digests      []string      `json:"digests"` // of the name; more than one are different models
 	Loaded       []loadedModel `json:"loaded"`
+	Pins         []string      `json:"pins"`    // machines that keep it loaded, as in the settings
+	Waiting      int64         `json:"waiting"` // items
+	WaitingFor   string        `json:"waiting_for"`
 	Simulated    bool          `json:"simulated"`
 }
 
-// loadedModel is where a model is in memory, and with which context, tokens per slot; 0 is unknown.
+// loadedModel is where a model is in memory or on its way there, and with which context, tokens per slot; 0 is unknown.
 type loadedModel struct {
 	Node    string `json:"node"`
 	Context int32  `json:"context"`
+	Busy    int32  `json:"busy"`
+	Slots   int32  `json:"slots"`
+	Loading bool   `json:"loading"`
+
+	claim *coordinatorv1.Claim
 }
 
 // models gathers what the machines report; one that is lost has nothing to offer.
@@ -56,17 +68,30 @@ func models(r *coordinatorv1.ListNodesResponse) []model {
 		for _, m := range n.GetReport().GetModels() {
 			one := byName[m.GetName()]
 			if one == nil {
-				one = &model{Name: m.GetName(), Quantization: m.GetQuantization(), Embedding: m.GetEmbedding(), Nodes: []string{}, Loaded: []loadedModel{}}
+				one = &model{Name: m.GetName(), Quantization: m.GetQuantization(), Embedding: m.GetEmbedding(), Nodes: []string{}, Loaded: []loadedModel{}, Pins: []string{}}
 				byName[m.GetName()] = one
 			}
 			one.SizeBytes = max(one.SizeBytes, m.GetFileBytes())
 			one.Nodes = append(one.Nodes, n.GetName())
+			if !slices.Contains(one.Digests, m.GetDigest()) {
+				one.Digests = append(one.Digests, m.GetDigest())
+			}
 			one.Simulated = one.Simulated || n.GetSimulated()
-			for _, l := range n.GetReport().GetLoaded() {
-				if l.GetName() == m.GetName() {
-					one.Loaded = append(one.Loaded, loadedModel{n.GetName(), l.GetContext()})
+			for _, c := range n.GetClaims() {
+				if tagged(c.GetModel()) == tagged(m.GetName()) {
+					one.Loaded = append(one.Loaded, loadedModel{n.GetName(), c.GetContext(), c.GetBusy(), c.GetSlots(), c.GetLoading(), c})
 				}
 			}
+		}
+	}
+	for _, q := range r.GetWaiting() {
+		if one := byName[q.GetModel()]; one != nil {
+			one.Waiting, one.WaitingFor = q.GetWaiting(), q.GetWaitingFor()
+		}
+	}
+	for _, p := range r.GetPins() {
+		if one := byName[tagged(p.GetModel())]; one != nil {
+			one.Pins = p.GetNodes()
 		}
 	}
 	var out []model
@@ -84,27 +109,50 @@ func modelNames(r *coordinatorv1.ListNodesResponse) []string {
 	return out
 }
 
-func (a *app) printModels(all []model) error {
-	if a.json() {
-		list := []any{}
+func (a *app) printModels(r *coordinatorv1.ListNodesResponse) error {
+	all := models(r)
+	switch a.flags.output {
+	case "json":
+		return a.printJSON(map[string]any{"models": append([]model{}, all...), "findings": aboutModels(r), "suggestions": ui.Plain(r)["suggestions"]})
+	case "jsonl":
 		for _, m := range all {
-			list = append(list, m)
+			if err := a.printJSON(m); err != nil {
+				return err
+			}
 		}
-		return a.printList("models", list)
+		return nil
 	}
+	s := a.style(a.stdout)
 	if len(all) == 0 {
-		a.next("ollama pull qwen3:8b, on a machine of the fleet", "loopkeeper nodes")
-		return a.printText("No machine that is up has a model.\n")
+		a.next("loopkeeper models pull qwen3:8b --on MACHINE", "loopkeeper nodes")
+		return a.printText("No machine that is up has a model.\n" + ui.Findings(s, r.GetFindings()))
 	}
-	t := ui.Table{Columns: ui.Columns("MODEL", ">SIZE, GB", "QUANT", "NODES", "LOADED", ">CONTEXT", "")}
+	t := ui.Table{Width: s.Width, Columns: ui.Columns("/MODEL", ">SIZE, GB", "QUANT", "~NODES", "~LOADED (BUSY)", ">CONTEXT", ">WAITING", "~")}
 	for _, m := range all {
-		t.Add(m.row()...)
+		t.Add(m.row(time.Now())...)
 	}
-	return a.printText(t.String())
+	var findings []*coordinatorv1.Finding
+	for _, f := range r.GetFindings() {
+		if f.GetModel() != "" {
+			findings = append(findings, f)
+		}
+	}
+	return a.printText(t.String() + ui.Findings(s, findings) + ui.Suggestions(s, r.GetSuggestions()))
 }
 
-func (m model) row() []string {
-	size, quant, on, context, note := "?", "?", "-", "-", ""
+// aboutModels are the findings that are about a model, as JSON.
+func aboutModels(r *coordinatorv1.ListNodesResponse) []any {
+	out := []any{}
+	for _, f := range r.GetFindings() {
+		if f.GetModel() != "" {
+			out = append(out, ui.Plain(f))
+		}
+	}
+	return out
+}
+
+func (m model) row(now time.Time) []string {
+	size, quant, on, context, waiting := "?", "?", "-", "-", "-"
 	if m.SizeBytes > 0 {
 		size = fmt.Sprintf("%.1f", float64(m.SizeBytes)/1e9) // GB as the registry shows it
 	}
@@ -113,7 +161,7 @@ func (m model) row() []string {
 	}
 	var nodes, contexts []string
 	for _, l := range m.Loaded {
-		nodes = append(nodes, ui.Line(l.Node))
+		nodes = append(nodes, strings.TrimSpace(ui.Line(l.Node)+" "+ui.ClaimState(l.claim, now)))
 		text := "?"
 		if l.Context > 0 {
 			text = ui.Count(int64(l.Context))
@@ -125,13 +173,25 @@ func (m model) row() []string {
 	if len(nodes) > 0 {
 		on, context = strings.Join(nodes, ", "), strings.Join(contexts, ", ")
 	}
-	switch {
-	case m.Embedding && m.Simulated:
-		note = "embeddings only, simulated"
-	case m.Embedding:
-		note = "embeddings only"
-	case m.Simulated:
-		note = "simulated"
+	if m.Waiting > 0 {
+		waiting = ui.Count(m.Waiting)
 	}
-	return []string{ui.Line(m.Name), size, ui.Line(quant), ui.Line(strings.Join(m.Nodes, ", ")), on, context, note}
+	return []string{ui.Line(m.Name), size, ui.Line(quant), ui.Line(strings.Join(m.Nodes, ", ")), on, context, waiting, strings.Join(m.notes(), ", ")}
+}
+
+// notes are what a model is beside its numbers.
+func (m model) notes() (notes []string) {
+	if len(m.Digests) > 1 {
+		notes = append(notes, fmt.Sprintf("%d different models", len(m.Digests)))
+	}
+	if len(m.Pins) > 0 {
+		notes = append(notes, "pinned to "+ui.Line(strings.Join(m.Pins, " and ")))
+	}
+	if m.Embedding {
+		notes = append(notes, "embeddings only")
+	}
+	if m.Simulated {
+		notes = append(notes, "simulated")
+	}
+	return notes
 }

@@ -89,7 +89,7 @@ func newRoot(a *app) *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%w", err) })
 	root.SuggestionsMinimumDistance = nearEnough
 	root.AddCommand(
-		newUp(a), newWorker(a), newNodes(a), newModels(a),
+		newUp(a), newWorker(a), newNodes(a), newModels(a), newFit(a),
 		newMap(a), newPlan(a), newRun(a), newWorkflows(a), newTypes(a),
 		newRuns(a), newShow(a), newWatch(a), newResult(a), newTrace(a), newCancel(a), newExplain(a),
 		newProbe(a), newDoctor(a), newConfig(a), newVersion(a), newDemo(a), newScriptHost(a),

@@ -75,7 +75,7 @@ func (a *app) run(ctx context.Context, o runOptions, name string) error {
 	if j.input, err = reader.read(ctx, o.input, o.sets); err != nil {
 		return err
 	}
-	j.models, j.key, j.limit = o.models, o.run.key, o.run.limit
+	j.models, j.key, j.limit, j.place = o.models, o.run.key, o.run.limit, o.run.place
 	return a.runJob(ctx, c, j, o.run)
 }
 

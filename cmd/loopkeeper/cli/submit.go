@@ -20,7 +20,14 @@ type job struct {
 	models  []string // known to be needed
 	key     string
 	limit   time.Duration // of active time; 0: the default
+	place   precedence
 	to      destination
+}
+
+// precedence says which runs go first. The zero value is like most.
+type precedence struct {
+	priority string
+	weight   float64
 }
 
 // runFlags are those of every command that starts a run.
@@ -29,19 +36,27 @@ type runFlags struct {
 	limit  time.Duration
 	detach bool
 	dryRun bool
+	place  precedence
 }
 
 func (f *runFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.key, "key", "", "idempotency `KEY`: the same key names the same run, whatever happens in between")
 	c.Flags().DurationVar(&f.limit, "time-limit", 0, "most active `TIME` of the run, such as 2h; whole seconds")
 	c.Flags().BoolVar(&f.detach, "detach", false, "start the run and return at once")
+	c.Flags().StringVar(&f.place.priority, "priority", "normal", "`interactive|normal|batch`: calls of a higher one go first on every machine")
+	c.Flags().Float64Var(&f.place.weight, "weight", 1, "share `N` of the machines beside other runs of the same priority")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "check everything, say where each model fits, and start nothing")
 }
 
-// check refuses a time that would mean no limit: the coordinator counts whole seconds.
+// check refuses what makes no sense, such as a time that would mean no limit: the coordinator counts whole seconds.
 func (f *runFlags) check() error {
 	if f.limit != 0 && f.limit < time.Second {
 		return usagef("--time-limit %s: want 1s or more", f.limit)
+	}
+	if p := f.place; p.priority != "interactive" && p.priority != "normal" && p.priority != "batch" {
+		return usagef("--priority %q: want interactive, normal or batch", p.priority)
+	} else if !(p.weight > 0 && p.weight <= 1000) { // NaN too
+		return usagef("--weight %g: want more than 0, at most 1000", p.weight)
 	}
 	return nil
 }
@@ -52,7 +67,8 @@ func (a *app) submit(ctx context.Context, c *client, j job, dry bool) (*coordina
 	if err != nil {
 		return nil, fmt.Errorf("write the input as JSON: %w", err)
 	}
-	r := &coordinatorv1.SubmitRequest{InputJson: raw, Key: j.key, DryRun: dry, Models: distinct(j.models), TimeLimitSeconds: int64(j.limit / time.Second)}
+	r := &coordinatorv1.SubmitRequest{InputJson: raw, Key: j.key, DryRun: dry, Models: distinct(j.models), TimeLimitSeconds: int64(j.limit / time.Second),
+		Priority: j.place.priority, Weight: j.place.weight}
 	if j.bundle != nil {
 		r.Workflow = &coordinatorv1.SubmitRequest_Bundle{Bundle: j.bundle}
 	} else {
@@ -140,7 +156,7 @@ func (a *app) printDryRun(j job, r *coordinatorv1.SubmitResponse) error {
 		return a.printJSON(ui.Plain(r))
 	}
 	for _, f := range r.GetFits() {
-		if err := a.printText(ui.Explain(a.style(a.stdout), f.GetExplanation())); err != nil {
+		if err := a.printText(ui.Explain(a.style(a.stdout), f.GetExplanation(), time.Now())); err != nil {
 			return err
 		}
 	}

@@ -42,7 +42,7 @@ func TestScreensFitEightyColumns(t *testing.T) {
 		"nodes-80":   Nodes(s, nodes, "off", noon),
 		"show-80":    Show(s, longRun(), noon),
 		"summary-80": Summary(s, longRun(), noon, 10),
-		"explain-80": Explain(s, explained),
+		"explain-80": Explain(s, explained, noon),
 	} {
 		t.Run(name, func(t *testing.T) {
 			golden(t, name, screen)

@@ -12,30 +12,24 @@ import (
 // memoryBar is how many cells a node's memory gets.
 const memoryBar = 10
 
-// Nodes is the table of machines, the line under it, and what is wrong with them.
+// Nodes is the table of machines, the line under it, what waits, and what is wrong.
 func Nodes(s Style, r *coordinatorv1.ListNodesResponse, discovery string, now time.Time) string {
 	var b strings.Builder
-	t := Table{Width: s.Width, Columns: Columns("/NODE", "STATE", "/DEVICE", "MEMORY, GiB", "", ">FREE", "~LOADED")}
-	up, lost, simulated := 0, 0, 0
+	t := Table{Width: s.Width, Columns: Columns("/NODE", "STATE", "/DEVICE", "MEMORY, GiB", "", ">FREE", "~LOADED (BUSY)")}
 	for _, n := range r.GetNodes() {
-		switch n.GetState() {
-		case "up":
-			up++
-		case "lost":
-			lost++
-		}
-		if n.GetSimulated() {
-			simulated++
-		}
 		nodeRows(s, &t, n, now)
 	}
 	if len(r.GetNodes()) > 0 {
 		b.WriteString(t.String())
 	}
-	fmt.Fprintf(&b, "%d up, %d lost%s. Discovery: %s.\n", up, lost, simulatedOf(simulated, len(r.GetNodes())), discovery)
+	b.WriteString(s.hanging("", "", fmt.Sprintf("%s. %sDiscovery: %s.", statesText(r.GetNodes()), slotsText(r.GetNodes()), discovery)))
+	b.WriteString(waitingLines(s, r.GetWaiting()))
+	b.WriteString(resourceTable(s, r.GetResources()))
 	for _, n := range r.GetNodes() {
-		problems(s, &b, n)
+		problems(s, &b, n, now)
 	}
+	b.WriteString(Findings(s, r.GetFindings()))
+	b.WriteString(Suggestions(s, r.GetSuggestions()))
 	for _, c := range r.GetCandidates() {
 		fmt.Fprintf(&b, "%s not a node of this fleet: %s\n", s.bad(), Line(c))
 	}
@@ -43,6 +37,40 @@ func Nodes(s Style, r *coordinatorv1.ListNodesResponse, discovery string, now ti
 		b.WriteString("Next: loopkeeper worker --insecure-lan, on a machine with Ollama\n")
 	}
 	return b.String()
+}
+
+// statesText counts the machines by state: "2 up, 1 paused, 0 lost, all simulated".
+func statesText(nodes []*coordinatorv1.Node) string {
+	count, simulated := map[string]int{}, 0
+	for _, n := range nodes {
+		count[n.GetState()]++
+		if n.GetSimulated() {
+			simulated++
+		}
+	}
+	out := fmt.Sprintf("%d up", count["up"])
+	for _, state := range []string{"draining", "paused", "degraded"} {
+		if count[state] > 0 {
+			out += fmt.Sprintf(", %d %s", count[state], state)
+		}
+	}
+	return out + fmt.Sprintf(", %d lost", count["lost"]) + simulatedOf(simulated, len(nodes))
+}
+
+// slotsText is how many of the slots of what is loaded are busy.
+func slotsText(nodes []*coordinatorv1.Node) string {
+	var busy, slots int32
+	for _, n := range nodes {
+		for _, c := range n.GetClaims() {
+			if n.GetState() != "lost" && !c.GetLoading() {
+				busy, slots = busy+c.GetBusy(), slots+c.GetSlots()
+			}
+		}
+	}
+	if slots == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d slots busy. ", busy, slots)
 }
 
 func simulatedOf(n, all int) string {
@@ -62,7 +90,7 @@ func nodeRows(s Style, t *Table, n *coordinatorv1.Node, now time.Time) {
 	if n.GetSimulated() {
 		state += ", simulated"
 	}
-	loaded := loadedText(n)
+	loaded := loadedText(n, now)
 	if n.GetState() == "lost" {
 		loaded = "last seen " + Age(now.Sub(n.GetLastSeen().AsTime())) + " ago"
 	}
@@ -116,10 +144,16 @@ func memory(s Style, n *coordinatorv1.Node, p *workerv1.Pool, only bool) (bar, u
 	taken := total - min(p.GetFreeBytes(), total)
 	var ours, loading uint64
 	for _, c := range n.GetClaims() {
-		if c.GetLoading() {
+		switch {
+		case c.GetLoading():
 			loading += c.GetBytes()
-		} else if only {
+		case only:
 			ours += c.GetBytes()
+		}
+	}
+	for _, u := range n.GetPools() {
+		if u.GetId() == p.GetId() {
+			ours = u.GetClaimsBytes() - min(loading, u.GetClaimsBytes())
 		}
 	}
 	ours = min(ours, taken)
@@ -128,33 +162,55 @@ func memory(s Style, n *coordinatorv1.Node, p *workerv1.Pool, only bool) (bar, u
 	return bar, GiB(taken) + "/" + GiB(total), GiB(p.GetFreeBytes())
 }
 
-func loadedText(n *coordinatorv1.Node) string {
+// loadedText is what is in a machine's memory: "qwen3:8b 1/2, bge-m3 loading 9s".
+func loadedText(n *coordinatorv1.Node, now time.Time) string {
 	var out []string
 	for _, c := range n.GetClaims() {
-		text := Line(c.GetModel())
-		if c.GetLoading() {
-			text += " loading"
-		}
-		out = append(out, text)
+		out = append(out, strings.TrimSpace(Line(c.GetModel())+" "+ClaimState(c, now)))
 	}
-	text := orDash(strings.Join(out, ", "))
-	if b := n.GetBusy(); b > 0 {
-		text += fmt.Sprintf(" (%d busy)", b)
+	for _, p := range n.GetPulls() {
+		out = append(out, fmt.Sprintf("%s downloading%s", Line(p.GetModel()), share(p)))
 	}
-	return text
+	return orDash(strings.Join(out, ", "))
 }
 
-func problems(s Style, b *strings.Builder, n *coordinatorv1.Node) {
+// ClaimState is how a model in memory is used: "1/2", "loading 9s", "leaving".
+func ClaimState(c *coordinatorv1.Claim, now time.Time) string {
+	switch {
+	case c.GetLoading() && c.GetSince() != nil:
+		return "loading " + Age(now.Sub(c.GetSince().AsTime()))
+	case c.GetLoading():
+		return "loading"
+	case c.GetLeaving():
+		return "leaving"
+	case c.GetSlots() == 0:
+		return ""
+	default:
+		return fmt.Sprintf("%d/%d", c.GetBusy(), c.GetSlots())
+	}
+}
+
+func problems(s Style, b *strings.Builder, n *coordinatorv1.Node, now time.Time) {
+	name := Line(n.GetName())
 	if p := n.GetProblem(); p != "" {
-		fmt.Fprintf(b, "%s %s: %s\n", s.bad(), Line(n.GetName()), Line(p))
+		b.WriteString(s.Finding(s.bad(), name+": "+p, ""))
+	}
+	if why := whyText(n, now); why != "" {
+		b.WriteString(s.Finding(s.bad(), name+": "+why, resumeText(n)))
 	}
 	for _, w := range n.GetReport().GetWarnings() {
-		fmt.Fprintf(b, "%s %s: %s\n", s.bad(), Line(n.GetName()), Line(w.GetText()))
-		if w.GetNext() != "" {
-			fmt.Fprintf(b, "  Next: %s\n", Line(w.GetNext()))
+		b.WriteString(s.Finding(s.bad(), name+": "+w.GetText(), w.GetNext()))
+	}
+	for _, i := range n.GetIncidents() {
+		if now.Sub(i.GetTime().AsTime()) < incidentNews && i.GetKind() != "use" {
+			b.WriteString(s.Finding(s.bad(), fmt.Sprintf("%s, %s ago: %s", name, Age(now.Sub(i.GetTime().AsTime())), i.GetText()), "loopkeeper nodes "+name))
+			return // the others stand on its page
 		}
 	}
 }
+
+// incidentNews is how long an incident is shown without being asked for.
+const incidentNews = 15 * time.Minute
 
 // WorkerLine says in one line what a worker's machine is, and names a model to try.
 func WorkerLine(s Style, r *workerv1.NodeReport) (line, model string) {

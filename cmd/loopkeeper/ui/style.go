@@ -49,7 +49,8 @@ var looks = map[string]look{
 	"queued": waiting, "waiting": waiting, "pending": waiting, "ready": waiting, "suspended": waiting, "wait": waiting,
 	"cancelled": ceased, "skipped": {dim, "⊘", "s"},
 	"excluded": ceased, "no_model": ceased,
-	"incomplete": partial, "lost": partial, "degraded": partial, "draining": partial,
+	"incomplete": partial, "lost": partial, "degraded": partial, "draining": partial, "paused": ceased,
+	"loaded": ended, "yes": ended, "evict": waiting, "blocked": ceased, "no": broken,
 	"unknown":   {yellow, "?", "?"},
 	"device_ok": ended, "device_asleep": {dim, "z", "z"}, "device_degraded": partial, "device_lost": broken, "device_unsupported": ceased,
 }

@@ -148,7 +148,7 @@ func TestScreens(t *testing.T) {
 		Nodes: []*coordinatorv1.NodeVerdict{
 			{Node: "attic", Verdict: "wait", NeedBytes: 21 << 30, AvailableBytes: &available, ShortBytes: 11 << 30, LargestContext: 4096, Evict: []string{"bge-m3"}, Why: "qwen3:8b is busy"},
 			{Node: "shed", Verdict: "excluded", NeedBytes: 21 << 30, Why: "lost"},
-		}}))
+		}}, noon))
 }
 
 // someNodes are one with models of ours and of others, one whose memory is unknown, and one that is lost.

@@ -13,7 +13,7 @@ import (
 // waits says what each of the waiting reasons waits for.
 var waits = map[string]string{
 	"slot": "a free slot", "memory": "memory", "load": "a model to be loaded", "node": "a machine", "model": "a machine that has the model",
-	"facts": "facts about a machine", "retry": "a pause before the next try", "script": "a place for its script",
+	"facts": "facts about a machine", "cap": "a limited resource", "rate": "the rate of a resource", "faster": "a faster machine", "retry": "a pause before the next try", "script": "a place for its script",
 }
 
 // WaitText says what something waits for: "a free slot".

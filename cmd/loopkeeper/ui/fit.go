@@ -1,0 +1,106 @@
+package ui
+
+import (
+	"fmt"
+	"strings"
+
+	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
+)
+
+// Fit says for every machine what a model needs there and what is available, by part.
+func Fit(s Style, r *coordinatorv1.FitResponse) string {
+	var b strings.Builder
+	b.WriteString(s.hanging("", "  ", fitHead(r)))
+	t := Table{Width: s.Width, Columns: Columns("/NODE", "FITS", ">SLOTS", ">NEED", ">AVAILABLE", ">SHORT", ">MOST CONTEXT", ">IF EMPTY")}
+	for _, n := range r.GetNodes() {
+		fits := s.Mark(n.GetVerdict()) + " " + fitWord(n.GetVerdict())
+		if n.GetState() != "up" {
+			fits += ", " + stateText(n.GetState())
+		}
+		need := "?"
+		if n.GetNeed() != nil {
+			need = GiB(needTotal(n.GetNeed()))
+		}
+		t.Add(Line(n.GetNode()), fits, Count(int64(n.GetSlots())), need, known(n.AvailableBytes), orDash(amount(n.GetShortBytes())), orDash(tokens(n.GetLargestContext())),
+			orDash(tokens(n.GetLargestEmpty())))
+	}
+	b.WriteString(t.String())
+	b.WriteString(needTable(s, r.GetNodes()))
+	b.WriteString(fitPools(s, r.GetNodes()))
+	for _, n := range r.GetNodes() {
+		b.WriteString(fitNote(s, r, n))
+	}
+	return b.String()
+}
+
+func fitHead(r *coordinatorv1.FitResponse) string {
+	text := fmt.Sprintf("%s at %s tokens per slot", Line(r.GetModel()), Count(int64(r.GetContext())))
+	switch {
+	case r.GetAsked() > r.GetContext():
+		text += fmt.Sprintf(" (%s were asked for, it takes no more)", Count(int64(r.GetAsked())))
+	case r.GetTrained() > r.GetContext():
+		text += fmt.Sprintf(" (it takes %s at most)", Count(int64(r.GetTrained())))
+	}
+	return text + ". Memory in GiB."
+}
+
+// fitWord is a verdict in a word or two.
+func fitWord(verdict string) string {
+	return word(map[string]string{"evict": "after unloads", "blocked": "not now"}, verdict)
+}
+
+// needTable is the need by part, a row for each machine on which it differs.
+func needTable(s Style, nodes []*coordinatorv1.NodeFit) string {
+	t := Table{Width: s.Width, Columns: Columns("/NODE", ">WEIGHTS", ">KV CACHE", ">GRAPH", ">PROJECTOR", ">CONSTANT", ">MARGIN", ">GPUS")}
+	for _, n := range nodes {
+		if n.GetNeed() == nil {
+			continue
+		}
+		row := []string{Line(n.GetNode())}
+		for _, p := range needParts(n.GetNeed()) {
+			row = append(row, orDash(amount(p.bytes)))
+		}
+		t.Add(append(row, orDash(tokens(n.GetDevices())))...)
+	}
+	if len(t.Rows) == 0 {
+		return ""
+	}
+	return t.String()
+}
+
+// fitPools is what is in the pools that models go to.
+func fitPools(s Style, nodes []*coordinatorv1.NodeFit) string {
+	t := Table{Width: s.Width, Columns: Columns("/NODE, POOL", ">TOTAL", ">MODELS", ">OTHERS", ">RESERVE", ">AVAILABLE")}
+	for _, n := range nodes {
+		for _, p := range n.GetPools() {
+			addPool(&t, Line(n.GetNode())+", "+Line(p.GetId()), p)
+		}
+	}
+	if len(t.Rows) == 0 {
+		return ""
+	}
+	return t.String()
+}
+
+// fitNote says in a sentence what the tables do not.
+func fitNote(s Style, r *coordinatorv1.FitResponse, n *coordinatorv1.NodeFit) string {
+	name := Line(n.GetNode())
+	switch n.GetVerdict() {
+	case "evict":
+		var each []string
+		for _, e := range n.GetEvict() {
+			one := fmt.Sprintf("%s (%s", Line(e.GetModel()), GiB(e.GetBytes()))
+			if e.GetBusy() > 0 {
+				one += ", once " + Plural(int64(e.GetBusy()), "call has ended", "calls have ended")
+			}
+			each = append(each, one+")")
+		}
+		return s.Finding(s.Mark(n.GetVerdict()), fmt.Sprintf("%s: after unloading %s", name, strings.Join(each, ", ")), "")
+	case "blocked", "no", "unknown":
+		return s.Finding(s.Mark(n.GetVerdict()), name+": "+n.GetWhy(), "")
+	}
+	if !n.GetPulled() && r.GetDigest() != "" {
+		return s.Finding(s.Mark("waiting"), name+" does not have it", fmt.Sprintf("loopkeeper models pull %s --on %s", Line(r.GetModel()), name))
+	}
+	return ""
+}
