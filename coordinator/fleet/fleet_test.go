@@ -54,12 +54,16 @@ func TestNodeIsUpOnceItDescribedItself(t *testing.T) {
 func TestFreeMemoryIsAsOldAsTheLookAtTheHardware(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *house) {
 		m, elsewhere := newMachine("den"), time.Now().Add(-time.Hour)
+		m.report.Pools[0].ReserveBytes = 3 << 30
 		m.report.Time, m.report.Probed = timestamppb.New(elsewhere), timestamppb.New(elsewhere.Add(-40*time.Second))
 		h.start("den:1", m)
 		f := h.fleet(static("den:1"))
 		settle(time.Second)
 		if age := f.Nodes()[0].Pools[0].FreeAge; age < 40*time.Second || age > 42*time.Second {
 			t.Errorf("free is %s old", age)
+		}
+		if kept := f.Nodes()[0].Pools[0].Reserve; kept != 3<<30 {
+			t.Errorf("the owner keeps %d", kept)
 		}
 	})
 }
