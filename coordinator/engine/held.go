@@ -92,12 +92,12 @@ func (n *nodeMoves) warmed(digest, affinity string) {
 
 // vanished is a model of ours that a node stopped to show although nobody here unloaded it.
 type vanished struct {
-	node   scheduler.Node // as reported now
-	held   held
-	shown  time.Time // since when it was there
-	all    bool      // nothing else is left of what was there
-	others []string  // names of models that came without us
-	keep   time.Time // when it was last asked to be kept
+	node  scheduler.Node // as reported then
+	held  held
+	shown time.Time // since when it was there
+	at    time.Time // when it was missed
+	all   bool      // nothing else is left of what was there
+	keep  time.Time // when it was last asked to be kept
 }
 
 // settleHeld compares what we hold with what a node shows. A node that cannot be asked shows what it showed last.
@@ -121,8 +121,7 @@ func (m *moves) settleHeld(n *nodeMoves, report scheduler.Node, calls []holding,
 			drop(digest)
 		case mv != nil: // the unload is under way, and it is gone already
 		case !n.since[digest].IsZero():
-			m.gone = append(m.gone, vanished{node: report, held: *h, shown: n.since[digest], all: len(report.Loaded) == 0,
-				others: n.newcomers(report), keep: h.kept})
+			m.gone = append(m.gone, vanished{node: report, held: *h, shown: n.since[digest], at: now, all: len(report.Loaded) == 0, keep: h.kept})
 			drop(digest)
 		case now.Sub(h.Since) >= reportGrace: // it never came
 			drop(digest)
@@ -167,10 +166,10 @@ func (m *moves) restore(row ledger.Learned, now time.Time) error {
 	return nil
 }
 
-// newcomers are the models that a node shows for the first time and that we did not load.
-func (n *nodeMoves) newcomers(report scheduler.Node) (names []string) {
-	for _, l := range report.Loaded {
-		if n.since[l.Digest].IsZero() && n.held[l.Digest] == nil {
+// newcomers are the models that a node holds, that we did not load, and that came after others were missed there.
+func (n *nodeMoves) newcomers(loaded []scheduler.Loaded, missed time.Time) (names []string) {
+	for _, l := range loaded {
+		if n.held[l.Digest] == nil && !n.since[l.Digest].Before(missed) {
 			names = append(names, l.Name)
 		}
 	}

@@ -1,12 +1,15 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
+	"github.com/loopkeeper/loopkeeper/scheduler"
 )
 
 // The kinds of incidents.
@@ -32,31 +35,50 @@ func (t *turn) incident(node, kind, model, text string) {
 	t.commit.Incidents = append(t.commit.Incidents, ledger.Incident{Time: t.now, Node: node, Kind: kind, Model: model, Text: text})
 }
 
-// noteVanished makes incidents of the models that disappeared since the last look.
-func (t *turn) noteVanished() {
+// guessAfter is how long it may take until what took a model's place shows: while it loads, Ollama lists neither.
+const guessAfter = time.Minute
+
+// noteVanished makes incidents of the models that disappeared, as soon as something explains it.
+func (t *turn) noteVanished(nodes []scheduler.Node) {
 	e := t.e
-	for _, v := range e.moves.gone {
-		text := fmt.Sprintf("%s is gone from the memory of %s, where it was since %s, and nobody here unloaded it: %s", v.held.Model, v.node.Name,
-			v.shown.Local().Format("15:04:05"), v.guess(e.fleet.Answering(v.node.ID), e.lastOOM[v.node.ID], e.o.KeepAlive, t.now))
-		t.incident(v.node.ID, IncidentVanished, v.held.Model, text)
-	}
-	e.moves.gone = nil
+	e.moves.gone = slices.DeleteFunc(e.moves.gone, func(v vanished) bool {
+		var others []string
+		for _, n := range nodes {
+			if n.ID == v.node.ID {
+				others = e.moves.of(n.ID).newcomers(n.Loaded, v.at)
+			}
+		}
+		why := v.guess(e.fleet.Answering(v.node.ID), e.lastOOM[v.node.ID], e.o.KeepAlive, others)
+		if why == "" && t.now.Sub(v.at) < guessAfter {
+			return false
+		}
+		t.incident(v.node.ID, IncidentVanished, v.held.Model, fmt.Sprintf("%s is gone from the memory of %s, where it was since %s, and nobody here unloaded it: %s",
+			v.held.Model, v.node.Name, v.shown.Local().Format("15:04:05"), cmp.Or(why, v.unexplained())))
+		return true
+	})
 }
 
-// guess says why a model of ours may have disappeared. Nobody tells, so it is a guess from what else happened.
-func (v vanished) guess(answering, outOfMemory time.Time, keepAlive time.Duration, now time.Time) string {
+// guess says why a model of ours may have disappeared, "" when nothing explains it. Nobody tells, so it is a guess from what else
+// happened.
+func (v vanished) guess(answering, outOfMemory time.Time, keepAlive time.Duration, others []string) string {
 	switch {
 	case answering.After(v.shown):
 		return fmt.Sprintf("its Ollama did not answer, or is another version, until %s, so it was restarted", answering.Local().Format("15:04:05"))
-	case !outOfMemory.IsZero() && now.Sub(outOfMemory) < time.Minute:
-		return "a call there ran out of memory a moment ago, at which Ollama ends runners"
-	case len(v.others) > 0:
-		return fmt.Sprintf("another program loaded %s, and Ollama made room for it", strings.Join(v.others, " and "))
-	case now.Sub(v.keep) >= keepAlive:
+	case !outOfMemory.IsZero() && v.at.Sub(outOfMemory) < time.Minute:
+		return "a call there ran out of memory a moment before, at which Ollama ends runners"
+	case len(others) > 0:
+		return fmt.Sprintf("another program loaded %s, and Ollama made room for it", strings.Join(others, " and "))
+	case v.at.Sub(v.keep) >= keepAlive:
 		return fmt.Sprintf("nothing asked for it for %s, which is how long Ollama was to keep it", keepAlive)
-	case v.all:
-		return "all that was loaded is gone: Ollama was restarted, or its runners ended"
 	default:
-		return "a person or a program unloaded it, or its runner ended"
+		return ""
 	}
+}
+
+// unexplained says what is left to guess.
+func (v vanished) unexplained() string {
+	if v.all {
+		return "all that was loaded is gone: Ollama was restarted, or its runners ended"
+	}
+	return "a person or a program unloaded it, or its runner ended"
 }

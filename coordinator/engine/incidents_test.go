@@ -11,32 +11,51 @@ import (
 
 func TestWhyAModelVanished(t *testing.T) {
 	now := time.Date(2026, 11, 29, 18, 0, 0, 0, time.UTC)
-	loaded := vanished{held: held{Model: "m"}, shown: now.Add(-time.Hour), keep: now.Add(-time.Minute)}
-	with := func(change func(*vanished)) vanished {
-		v := loaded
-		change(&v)
-		return v
-	}
 	for name, c := range map[string]struct {
-		v            vanished
-		answering    time.Time
-		outOfMemory  time.Time
-		says, saysNo string
+		keep, answering, outOfMemory time.Duration // how long before it was missed; 0: unknown
+		others                       []string
+		says                         string
 	}{
-		"Ollama was restarted":          {loaded, now.Add(-time.Minute), time.Time{}, "restarted", ""},
-		"a call ran out of memory":      {loaded, now.Add(-2 * time.Hour), now.Add(-time.Second), "out of memory", ""},
-		"that was long ago":             {loaded, time.Time{}, now.Add(-time.Hour), "a person", "memory"},
-		"another program came":          {with(func(v *vanished) { v.others = []string{"llama3:70b"} }), time.Time{}, time.Time{}, "another program loaded llama3:70b", ""},
-		"nothing asked for it":          {with(func(v *vanished) { v.keep = now.Add(-10 * time.Minute) }), time.Time{}, time.Time{}, "nothing asked for it for 10m", ""},
-		"everything is gone":            {with(func(v *vanished) { v.all = true }), time.Time{}, time.Time{}, "all that was loaded is gone", ""},
-		"nothing explains it":           {loaded, time.Time{}, time.Time{}, "a person or a program", ""},
-		"it answered all the time long": {loaded, now.Add(-2 * time.Hour), time.Time{}, "a person or a program", "restarted"},
+		"Ollama was restarted":         {time.Minute, time.Minute, 0, nil, "restarted"},
+		"a call ran out of memory":     {time.Minute, 2 * time.Hour, time.Second, []string{"x"}, "out of memory"},
+		"that was long ago":            {time.Minute, 0, time.Hour, nil, ""},
+		"another program came":         {time.Minute, 0, 0, []string{"llama3:70b"}, "another program loaded llama3:70b"},
+		"nothing asked for it":         {10 * time.Minute, 0, 0, nil, "nothing asked for it for 10m"},
+		"nothing explains it":          {time.Minute, 0, 0, nil, ""},
+		"it answered all the time":     {time.Minute, 2 * time.Hour, 0, nil, ""},
+		"it was asked for a while ago": {9 * time.Minute, 2 * time.Hour, 0, nil, ""},
 	} {
-		got := c.v.guess(c.answering, c.outOfMemory, 10*time.Minute, now)
-		if !strings.Contains(got, c.says) || c.saysNo != "" && strings.Contains(got, c.saysNo) {
+		v := vanished{held: held{Model: "m"}, shown: now.Add(-time.Hour), at: now, keep: now.Add(-c.keep)}
+		before := func(d time.Duration) time.Time {
+			if d == 0 {
+				return time.Time{}
+			}
+			return now.Add(-d)
+		}
+		got := v.guess(before(c.answering), before(c.outOfMemory), 10*time.Minute, c.others)
+		if !strings.Contains(got, c.says) || (got == "") != (c.says == "") {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
+}
+
+// A person stops the model, or its runner ends: nothing explains it, and that is said, too, once it is clear that nothing does.
+func TestAModelThatVanishesWithoutAReason(t *testing.T) {
+	p := program(t, oneCall)
+	synctest.Test(t, func(t *testing.T) {
+		f := newFarm(1)
+		r := newRig(t, f, Options{})
+		r.wait(r.submit(p, nil))
+		f.put("n1", "small:8b", 0)
+		time.Sleep(guessAfter - time.Second)
+		if got := incidents(r, IncidentVanished); len(got) != 0 {
+			t.Errorf("at once: %q", got)
+		}
+		time.Sleep(2 * time.Second)
+		if got := incidents(r, IncidentVanished); len(got) != 1 || !strings.Contains(got[0], "all that was loaded is gone") {
+			t.Errorf("%q", got)
+		}
+	})
 }
 
 // ollama#13227: another client's load evicts ours. It is told, and the work goes on.

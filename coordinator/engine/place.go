@@ -92,7 +92,7 @@ func (t *turn) placeAttempts() {
 	e := t.e
 	maps.DeleteFunc(e.orphans, func(_ string, o orphan) bool { return t.now.Sub(o.since) > orphanAge })
 	nodes := e.nodes(t.now)
-	t.noteVanished()
+	t.noteVanished(nodes)
 	tasks, candidates, backoffs := e.waiting(t.now, nodes)
 	for a, b := range backoffs {
 		a.noteBackoff(b)
@@ -296,6 +296,9 @@ func (e *Engine) setAlarm(now time.Time) {
 	at = earliest(at, e.resources.next(now))
 	at = earliest(at, e.nextUse(now))
 	at = earliest(at, e.tendAt)
+	for _, v := range e.moves.gone {
+		at = earliest(at, v.at.Add(guessAfter))
+	}
 	for _, grace := range []time.Duration{freshGrace, e.o.ReattachGrace} {
 		if end := e.started.Add(grace); now.Before(end) && len(e.order) > 0 {
 			at = earliest(at, end)
