@@ -33,7 +33,8 @@ const (
 	pipeGrace   = 500 * time.Millisecond // how long a child that outlives the command may keep its output open
 )
 
-// Commands runs real commands, in the locale C, with at most 1 MiB per output stream. A command that cannot even be
+// Commands runs real commands, in the locale C, with at most 1 MiB per output stream. Who is killed is killed with its children
+// (on Windows without): a script around a tool that hangs would leave one behind at each probe. A command that cannot even be
 // killed is left to itself and not started again while it lives. The zero value is ready; safe for concurrent use.
 type Commands struct {
 	stuck lingering             // by name
@@ -50,6 +51,7 @@ func (c *Commands) Run(ctx context.Context, name string, args ...string) (Output
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = append(cmd.Environ(), "LC_ALL=C")
 	cmd.WaitDelay = pipeGrace
+	endChildren := withChildren(cmd)
 	var stdout, stderr = &cappedBuffer{full: cancel}, &cappedBuffer{full: cancel}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	if err := cmd.Start(); err != nil {
@@ -59,6 +61,9 @@ func (c *Commands) Run(ctx context.Context, name string, args ...string) (Output
 	err := c.await(ctx, name, cmd)
 	if errors.Is(err, ErrStuck) {
 		return Output{}, fmt.Errorf("run %s: %w", name, err) // the buffers may still be written to
+	}
+	if errors.Is(err, exec.ErrWaitDelay) {
+		endChildren()
 	}
 	out := Output{Stdout: stdout.buffer.Bytes(), Stderr: stderr.buffer.Bytes(), ExitCode: cmd.ProcessState.ExitCode(),
 		CPU: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}

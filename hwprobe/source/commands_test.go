@@ -5,7 +5,11 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -51,6 +55,41 @@ func TestCommandWhoseChildKeepsThePipeOpenDoesNotBlock(t *testing.T) {
 	if took > 15*time.Second {
 		t.Errorf("took %v: it waited for the child", took)
 	}
+}
+
+// A script around a tool, as NixOS and distrobox have them, is not the one that hangs: at each probe its child would stay behind.
+func TestChildrenOfACommandThatIsEndedAreEnded(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("children are not known there")
+	}
+	for _, how := range []string{"wrap", "orphan"} {
+		note := filepath.Join(t.TempDir(), "child")
+		t.Setenv(noteFile, note)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		_, _, _ = runTool(t, ctx, how)
+		cancel()
+		text, err := os.ReadFile(note)
+		if err != nil {
+			t.Fatal(how, err)
+		}
+		pid, err := strconv.Atoi(string(text))
+		if err != nil {
+			t.Fatal(how, err)
+		}
+		child, err := os.FindProcess(pid)
+		for deadline := time.Now().Add(10 * time.Second); err == nil && child.Signal(syscall.Signal(0)) == nil && !zombie(pid); {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: the child lives", how)
+			}
+			runtime.Gosched()
+		}
+	}
+}
+
+// zombie says whether a process has ended and nobody has asked how, as happens where the first process does not.
+func zombie(pid int) bool {
+	_, state, _ := strings.Cut(ReadText(os.DirFS("/proc"), strconv.Itoa(pid)+"/stat"), ") ")
+	return strings.HasPrefix(state, "Z")
 }
 
 func TestCommandExitCodeIsNoErrorAndBothStreamsAreRead(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,9 @@ import (
 
 // behaviour names the environment variable that turns this test binary into a badly behaved vendor tool.
 const behaviour = "HWPROBE_TEST_TOOL"
+
+// noteFile names the environment variable with the file where a tool notes its child's process id.
+const noteFile = "HWPROBE_TEST_NOTE"
 
 func TestMain(m *testing.M) {
 	if how := os.Getenv(behaviour); how != "" {
@@ -34,10 +38,16 @@ func misbehave(how string) int {
 		child := exec.Command(os.Args[0])
 		child.Env = append(os.Environ(), behaviour+"=linger")
 		child.Stdout = os.Stdout
-		if err := child.Start(); err != nil {
+		if err := child.Start(); err != nil || !note(child) {
 			return 1
 		}
 		fmt.Println("done")
+	case "wrap": // a script that waits for the tool that it runs
+		child := exec.Command(os.Args[0])
+		child.Env = append(os.Environ(), behaviour+"=linger")
+		if err := child.Start(); err != nil || !note(child) || child.Wait() != nil {
+			return 1
+		}
 	case "linger":
 		time.Sleep(20 * time.Second)
 	case "exit9":
@@ -56,4 +66,9 @@ func misbehave(how string) int {
 		time.Sleep(time.Minute)
 	}
 	return 0
+}
+
+func note(child *exec.Cmd) bool {
+	at := os.Getenv(noteFile)
+	return at == "" || os.WriteFile(at, []byte(strconv.Itoa(child.Process.Pid)), 0o600) == nil
 }

@@ -28,8 +28,8 @@ func Open(dir string) (Machine, error) {
 		return Machine{}, fmt.Errorf("open the recording: %w", err)
 	}
 	defer root.Close() // everything is read now
-	files := Capped(root.FS())
-	raw, err := fs.ReadFile(root.FS(), indexName)
+	files := &copies{root: root.FS(), left: recordingLimit}
+	raw, err := files.read(indexName)
 	if err != nil {
 		return Machine{}, fmt.Errorf("%s: %w: %w", dir, ErrNoRecording, err)
 	}
@@ -47,7 +47,7 @@ func Open(dir string) (Machine, error) {
 	if err := x.check(); err != nil {
 		return Machine{}, fmt.Errorf("%s: %w: read %s: %w", dir, ErrNoRecording, indexName, err)
 	}
-	if err := r.load(files); err != nil {
+	if err := r.load(files.read); err != nil {
 		return Machine{}, fmt.Errorf("%s: %w: %w", dir, ErrNoRecording, err)
 	}
 	return Machine{OS: x.OS, Arch: x.Arch, Files: replayFS{r}, Commands: replayRunner{r}, Calls: replayCaller{r}}, nil
@@ -79,12 +79,12 @@ type replay struct {
 }
 
 // load reads all texts.
-func (r *replay) load(files fs.FS) error {
+func (r *replay) load(copyOf func(name string) ([]byte, error)) error {
 	read := func(name string) (string, error) {
 		if name == "" {
 			return "", nil
 		}
-		text, err := fs.ReadFile(files, name)
+		text, err := copyOf(name)
 		return string(text), err
 	}
 	var err error
