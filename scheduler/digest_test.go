@@ -22,7 +22,7 @@ func TestARunNeverMixesTwoModelsOfOneName(t *testing.T) {
 		t.Errorf("want a load on alpha and a task that waits for it, got\n%s", transcript(plan))
 	}
 	d := Place(Snapshot{Now: noon, Nodes: []Node{updated}, Waiting: wait}, Limits{}).Decisions[0]
-	if d.Action != Wait || d.Why.Wait != WaitModel || !strings.Contains(d.Why.Summary, "never mixes two") || !strings.Contains(d.Why.Nodes[0].Why, "another model of that name") {
+	if d.Action != Wait || d.Why.Wait != WaitModel || !strings.Contains(d.Why.Summary, "never mixes two") || !strings.Contains(d.Why.Nodes[0].Why(), "another model of that name") {
 		t.Errorf("with the other one alone: %s %s", d.Action, d.Why)
 	}
 }

@@ -29,13 +29,17 @@ type pace struct {
 // else what the node does with other models, else what is typical.
 func (p *Planner) paceOf(h *host, digest string, shape *Shape, weights, file uint64) pace {
 	known := h.Speeds[digest]
-	guess := p.guess(h, digest, shape, weights)
-	out := pace{
-		load:    known.Load,
-		prompt:  perToken(known.Prompt, guess.Prompt),
-		output:  perToken(known.Decode, guess.Decode),
-		service: known.Service,
+	out := pace{load: known.Load, service: known.Service}
+	if known.Prompt <= 0 || known.Decode <= 0 {
+		guess := p.guess(h, digest, shape, weights)
+		if known.Prompt <= 0 {
+			known.Prompt = guess.Prompt
+		}
+		if known.Decode <= 0 {
+			known.Decode = guess.Decode
+		}
 	}
+	out.prompt, out.output = float64(time.Second)/known.Prompt, float64(time.Second)/known.Decode
 	switch {
 	case out.load > 0:
 	case h.LoadRate > 0:
@@ -46,16 +50,13 @@ func (p *Planner) paceOf(h *host, digest string, shape *Shape, weights, file uin
 	return out
 }
 
-func perToken(known, guess float64) float64 {
-	if known > 0 {
-		return float64(time.Second) / known
-	}
-	return float64(time.Second) / guess
-}
-
 // guess are the rates of a model that was not measured on the node.
 func (p *Planner) guess(h *host, digest string, shape *Shape, weights uint64) Speed {
-	if at, ok := p.measured[digest]; ok && at.kind != "" {
+	if !p.asked {
+		p.asked = true
+		p.measure()
+	}
+	if at, ok := p.measured[digest]; ok {
 		scale := bandwidths[h.kind] / bandwidths[at.kind]
 		return Speed{Prompt: at.speed.Prompt * scale, Decode: at.speed.Decode * scale}
 	}
@@ -129,3 +130,23 @@ func (l Limits) bound(load time.Duration) time.Duration {
 
 // residency is how long a loaded model keeps its node while somebody waits for it.
 func residency(load time.Duration) time.Duration { return 2 * load }
+
+// sizes adds up the work of tasks, as far as it is known.
+type sizes struct {
+	sum Work
+	n   int
+}
+
+func (s *sizes) add(w Work) {
+	s.n++
+	s.sum.Prompt += w.Prompt
+	s.sum.Output += w.Output
+}
+
+// mean is unknown when none was known.
+func (s *sizes) mean() Work {
+	if s.n == 0 {
+		return Work{}
+	}
+	return Work{Prompt: s.sum.Prompt / s.n, Output: s.sum.Output / s.n}
+}

@@ -40,16 +40,19 @@ func (h *host) spareFor(j int) bool {
 	return h.movable(j) && r.busy == 0 && !r.wanted && (!r.queued || r.since >= residency(r.pace.load))
 }
 
+// free reports whether loaded model j may go now for the task at hand.
+func (h *host) free(j int) bool { return h.spareFor(j) || h.drained(j) }
+
 // movable reports whether loaded model j may go once nothing runs on it and nothing waits for it.
 func (h *host) movable(j int) bool {
 	r := &h.residents[j]
 	return !r.leaving && !r.kept
 }
 
-// drained reports whether loaded model j was taken out of service for the group and has ended.
-func (h *host) drained(j int, g *group) bool {
+// drained reports whether loaded model j was taken out of service for the group that the node is kept for, and has ended.
+func (h *host) drained(j int) bool {
 	r := &h.residents[j]
-	return h.reserved == g && r.leaving && !h.Loaded[j].Leaving && r.busy == 0
+	return h.reserved != nil && r.leaving && !h.Loaded[j].Leaving && r.busy == 0
 }
 
 // stuckTries is how many unloads in a row may leave a model in memory until the node counts without that room: one can fail
@@ -76,9 +79,9 @@ func (h *host) clear(f *fit, may func(j int) bool) way {
 
 // makeRoom does it. A copy of the same model at another context always has to go: Ollama keeps one.
 func (h *host) makeRoom(f *fit, may func(j int) bool) way {
-	gone := make([]bool, len(h.Loaded))
-	w := way{}
-	for j, l := range h.Loaded {
+	gone, w := h.none(), way{}
+	for j := range h.Loaded {
+		l := &h.Loaded[j]
 		if l.Digest != f.digest {
 			continue
 		}
@@ -90,34 +93,47 @@ func (h *host) makeRoom(f *fit, may func(j int) bool) way {
 		w.pending = w.pending || l.Leaving
 	}
 	if w.room = f.roomAfter(h, gone); !w.room.ok {
-		for j, l := range h.Loaded {
-			gone[j] = gone[j] || l.Leaving
-			w.pending = w.pending || l.Leaving
+		for j := range h.Loaded {
+			gone[j] = gone[j] || h.Loaded[j].Leaving
+			w.pending = w.pending || h.Loaded[j].Leaving
 		}
 		w.room = h.sacrifice(f, gone, may)
 	}
 	w.ok = w.room.ok
-	for j, l := range h.Loaded {
-		if gone[j] && !l.Leaving {
+	for j := range h.Loaded {
+		if gone[j] && !h.Loaded[j].Leaving {
 			w.evict = append(w.evict, j)
 			w.busy += h.residents[j].busy
-			w.bytes += l.SizeBytes
+			w.bytes += h.Loaded[j].SizeBytes
 		}
 	}
 	return w
 }
 
+// none marks no loaded model. It is the same memory every time.
+func (h *host) none() []bool {
+	h.gone = h.gone[:0]
+	for range h.Loaded {
+		h.gone = append(h.gone, false)
+	}
+	return h.gone
+}
+
 // sacrifice marks models as gone until the fit has room, the least valuable first, and then keeps those that need not
 // have been. Order: demand × reload time per byte, longest unused, name.
 func (h *host) sacrifice(f *fit, gone []bool, may func(j int) bool) room {
-	var order []int
+	order := h.order[:0]
 	for j := range h.Loaded {
 		if !gone[j] && may(j) && slices.ContainsFunc(h.memory.held[j].frees, func(n uint64) bool { return n > 0 }) {
 			order = append(order, j)
 		}
 	}
-	slices.SortStableFunc(order, h.compareValue)
+	h.order = order
 	r := f.roomAfter(h, gone)
+	if r.ok || len(order) == 0 {
+		return r
+	}
+	slices.SortStableFunc(order, h.compareValue)
 	for _, j := range order {
 		if r.ok {
 			break
@@ -163,10 +179,32 @@ func (f *fit) roomAfter(h *host, gone []bool) room {
 	if len(f.needs) == 0 {
 		return room{}
 	}
-	r := f.pack(h.memory.availables(gone), h.memory.unclaimed(gone))
+	r := f.after(h.memory, gone)
 	beside := slices.Contains(gone, false)
 	if limit := toBytes(runnerShare * float64(h.memory.freeSum(gone))); r.ok && beside && f.predict > limit {
 		return room{need: f.predict, available: limit, short: f.predict - limit}
 	}
 	return r
+}
+
+// after packs the model into what the pools give. One pool needs no packing.
+func (f *fit) after(m *memory, gone []bool) room {
+	if len(m.pools) > 1 {
+		return f.pack(m.availables(gone), m.unclaimed(gone))
+	}
+	r := room{devices: 1, need: f.needs[0].Total(), available: m.available(0, gone)}
+	r.short = below(r.need, r.available)
+	r.ok = r.short == 0
+	return r
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	default:
+		return 1
+	}
 }

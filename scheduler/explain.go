@@ -1,9 +1,8 @@
 package scheduler
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -13,7 +12,7 @@ func (e Explanation) String() string {
 	var b strings.Builder
 	b.WriteString(e.Summary)
 	for _, v := range e.Nodes {
-		fmt.Fprintf(&b, "\n  %s: %s: %s", v.Name, v.Verdict, v.Why)
+		fmt.Fprintf(&b, "\n  %s: %s: %s", v.Name, v.Verdict, v.Why())
 	}
 	return b.String()
 }
@@ -24,73 +23,120 @@ func (p *Planner) settleAll() {
 		if p.begun[i] {
 			continue
 		}
-		t, g := &p.tasks[i], p.of[i]
+		t, g := &p.tasks[i], p.groupOf(int32(i))
 		if g.why == nil {
-			why := p.explain(g)
-			g.why = &why
+			g.why = p.shared(g)
 		}
 		action := Wait
 		if g.why.Wait == "" {
 			action = Impossible
 		}
-		p.decisions = append(p.decisions, Decision{Action: action, Task: t.Key, Model: t.Model, Context: g.context(), Why: *g.why})
+		p.decisions = append(p.decisions, Decision{Action: action, Task: t.Key, Model: t.Model, Context: g.tokens(), Why: *g.why})
 	}
 }
 
-// context is the context of the group in tokens as its nodes see it, the first node's when they differ.
-func (g *group) context() int {
-	if len(g.sites) > 0 {
-		return g.sites[0].fit.context
+// shared is the explanation of a group, which is that of all groups that ask for the same model when nothing is special about it.
+func (p *Planner) shared(g *group) *Explanation {
+	if len(g.banned) > 0 || g.pinned != "" || g.faster != "" || p.closed(g) != nil {
+		why := p.explain(g)
+		return &why
 	}
-	if len(g.fits) > 0 {
-		return g.fits[0].context
+	if g.view.why == nil {
+		why := p.explain(g)
+		g.view.why = &why
 	}
-	return g.key.context
+	return g.view.why
+}
+
+// tokens is the context of the view as its nodes see it, the first node's when they differ.
+func (v *view) tokens() int {
+	if len(v.sites) > 0 {
+		return v.sites[0].fit.context
+	}
+	if len(v.fits) > 0 {
+		return v.fits[0].context
+	}
+	return v.context
 }
 
 // explain says why the tasks of a group wait, or that no waiting helps. An empty Wait means impossible.
 func (p *Planner) explain(g *group) Explanation {
 	e := Explanation{Nodes: p.verdicts(g)}
-	if len(g.sites) == 0 {
+	if !g.anywhere() {
 		e.Wait, e.Summary = p.outlook(g, e.Nodes)
 		return e
 	}
 	if r := p.closed(g); r != nil {
-		e.Wait, e.Summary = r.wait(g.key.model)
+		e.Wait, e.Summary = r.wait(g.model)
 		return e
 	}
-	var loads, clears, slots, other, memory []string
-	for k := range g.sites {
-		s := &g.sites[k]
+	var loads, clears, slots, other, memory some
+	for s := range g.nodes {
 		h := p.hosts[s.host]
 		switch j := h.find(s.fit); {
 		case h.loads(s.fit):
-			loads = append(loads, h.name())
-		case h.clearing == g:
-			clears = append(clears, h.name())
+			loads.add(s.host)
+		case h.clearing != nil && h.clearing.view == g.view:
+			clears.add(s.host)
 		case h.inMemory(j) && !h.residents[j].leaving:
-			slots = append(slots, fmt.Sprintf("%s %s", h.name(), h.busyClause(j)))
+			slots.add(s.host)
 		case h.loading != nil:
-			other = append(other, fmt.Sprintf("%s on %s", h.loading.Name, h.name()))
+			other.add(s.host)
 		default:
-			memory = append(memory, h.name()+" "+e.Nodes[s.host].Why)
+			memory.add(s.host)
 		}
 	}
+	name := func(i int) string { return p.hosts[i].name() }
+	busy := func(i int) string { return name(i) + " " + p.hosts[i].busyClause(p.hosts[i].find(g.fits[i])) }
 	switch {
-	case len(loads) > 0:
-		e.Wait, e.Summary = WaitLoad, fmt.Sprintf("%s is being loaded on %s", g.key.model, and(loads))
-	case len(clears) > 0:
-		e.Wait, e.Summary = WaitLoad, fmt.Sprintf("room is being made for %s on %s", g.key.model, and(clears))
+	case loads.n > 0:
+		e.Wait, e.Summary = WaitLoad, fmt.Sprintf("%s is being loaded on %s", g.model, loads.list(name, ", ", " and "))
+	case clears.n > 0:
+		e.Wait, e.Summary = WaitLoad, fmt.Sprintf("room is being made for %s on %s", g.model, clears.list(name, ", ", " and "))
 	case g.faster != "":
-		e.Wait, e.Summary = WaitFaster, fmt.Sprintf("%s ends it sooner than a free slot elsewhere would: %s", g.faster, strings.Join(slots, ", "))
-	case len(slots) > 0:
-		e.Wait, e.Summary = WaitSlot, fmt.Sprintf("every slot of %s is busy: %s", g.key.model, and(slots))
-	case len(memory) > 0:
-		e.Wait, e.Summary = WaitMemory, fmt.Sprintf("%s waits for memory: %s", g.key.model, strings.Join(memory, "; "))
+		e.Wait, e.Summary = WaitFaster, fmt.Sprintf("%s would end it sooner than a free slot elsewhere: %s", g.faster, slots.list(busy, ", ", ", "))
+	case slots.n > 0:
+		e.Wait, e.Summary = WaitSlot, fmt.Sprintf("every slot of %s is busy: %s", g.model, slots.list(busy, ", ", " and "))
+	case memory.n > 0:
+		why := func(i int) string { return name(i) + " " + e.Nodes[i].Why() }
+		e.Wait, e.Summary = WaitMemory, fmt.Sprintf("%s waits for memory: %s", g.model, memory.list(why, "; ", "; "))
 	default:
-		e.Wait, e.Summary = WaitLoad, fmt.Sprintf("%s waits for another load to end: %s", g.key.model, and(other))
+		load := func(i int) string { return p.hosts[i].loading.Name + " on " + name(i) }
+		e.Wait, e.Summary = WaitLoad, fmt.Sprintf("%s waits for another load to end: %s", g.model, other.list(load, ", ", " and "))
 	}
 	return e
+}
+
+// some are the first few of hosts that may be many.
+type some struct {
+	first [3]int
+	n     int
+}
+
+func (s *some) add(host int) {
+	if s.n < len(s.first) {
+		s.first[s.n] = host
+	}
+	s.n++
+}
+
+func (s *some) list(say func(host int) string, between, last string) string {
+	var b strings.Builder
+	shown := min(s.n, len(s.first))
+	for k, host := range s.first[:shown] {
+		switch {
+		case k == 0:
+		case k == shown-1 && s.n == shown:
+			b.WriteString(last)
+		default:
+			b.WriteString(between)
+		}
+		b.WriteString(say(host))
+	}
+	if s.n > shown {
+		fmt.Fprintf(&b, "%s%d more", last, s.n-shown)
+	}
+	return b.String()
 }
 
 // wait is what a task waits for that this resource keeps.
@@ -116,8 +162,8 @@ func (h *host) busyClause(j int) string {
 }
 
 // outlook (rule 9) is for a model that no node can take as things are: what would have to change, or "" when nothing known could.
-func (p *Planner) outlook(g *group, verdicts []NodeVerdict) (WaitFor, string) {
-	model := g.key.model
+func (p *Planner) outlook(g *group, verdicts []*NodeVerdict) (WaitFor, string) {
+	model := g.model
 	if len(p.hosts) == 0 {
 		return WaitNode, fmt.Sprintf("%s waits for a machine: none is known yet", model)
 	}
@@ -125,10 +171,10 @@ func (p *Planner) outlook(g *group, verdicts []NodeVerdict) (WaitFor, string) {
 	for i, h := range p.hosts {
 		f := g.fits[i]
 		switch {
-		case f.wrongKind(g.key.embed):
+		case f.wrongKind(g.embed):
 			kind = append(kind, h.name())
 		case g.tooLarge(i):
-		case g.key.pinned != "" && g.key.pinned != h.ID:
+		case g.pinned != "" && g.pinned != h.ID:
 		case f.other:
 			others = append(others, h.name())
 		case f.model == nil && h.State == NodeUp:
@@ -136,11 +182,11 @@ func (p *Planner) outlook(g *group, verdicts []NodeVerdict) (WaitFor, string) {
 		case f.model == nil:
 			pullAway = append(pullAway, h.name())
 		case h.State == NodeUp && g.blocked(h, i):
-			blocked = append(blocked, fmt.Sprintf("%s: %s", h.name(), verdicts[i].Why))
+			blocked = append(blocked, fmt.Sprintf("%s: %s", h.name(), verdicts[i].Why()))
 		case h.State != NodeUp || p.shunned(h, f):
-			away = append(away, fmt.Sprintf("%s (%s)", h.name(), verdicts[i].Why))
+			away = append(away, fmt.Sprintf("%s (%s)", h.name(), verdicts[i].Why()))
 		default:
-			unknown = append(unknown, fmt.Sprintf("%s (%s)", h.name(), verdicts[i].Why))
+			unknown = append(unknown, fmt.Sprintf("%s (%s)", h.name(), verdicts[i].Why()))
 		}
 	}
 	switch {
@@ -154,13 +200,13 @@ func (p *Planner) outlook(g *group, verdicts []NodeVerdict) (WaitFor, string) {
 		return "", fmt.Sprintf("%s only makes embeddings and answers no other call", model)
 	case len(others) > 0:
 		return WaitModel, fmt.Sprintf("no machine has the %s that the run began with, digest %.12s: %s has another model of that name, and a run never mixes two",
-			model, g.key.digest, and(others))
+			model, g.digest, and(others))
 	case len(pullUp) > 0:
 		return WaitModel, fmt.Sprintf("no machine that could hold %s has it: run `loopkeeper models pull %s --on %s`%s", model, model, pullUp[0], orOn(pullUp[1:]))
 	case len(pullAway) > 0:
 		return WaitNode, fmt.Sprintf("%s waits for a machine: none that is up could take it, and %s would have to pull it first", model, or(pullAway))
-	case g.key.pinned != "" && !p.anyTooLarge(g):
-		return WaitNode, fmt.Sprintf("%s waits for the machine that runs it, %s, which is not known now", model, g.key.pinned)
+	case g.pinned != "" && !p.anyTooLarge(g):
+		return WaitNode, fmt.Sprintf("%s waits for the machine that runs it, %s, which is not known now", model, g.pinned)
 	default:
 		return "", p.tooLargeEverywhere(g)
 	}
@@ -176,25 +222,13 @@ func (p *Planner) anyTooLarge(g *group) bool {
 }
 
 // tooLarge reports whether the model is known not to fit the node even when that is empty.
-func (g *group) tooLarge(i int) bool {
-	return len(g.fits[i].needs) > 0 && !g.fits[i].room.ok
+func (v *view) tooLarge(i int) bool {
+	return len(v.fits[i].needs) > 0 && !v.fits[i].room.ok
 }
 
 // blocked reports whether the model would fit the node, were it not for models that no unload removes.
-func (g *group) blocked(h *host, i int) bool {
-	return g.fits[i].model != nil && g.fits[i].room.ok && h.blocked(g.fits[i])
-}
-
-// rootedClause says what keeps the memory of the node, and what helps.
-func (h *host) rootedClause() string {
-	var names []string
-	tries := 0
-	for j, l := range h.Loaded {
-		if h.rooted(j) {
-			names, tries = append(names, l.Name), max(tries, l.Stuck)
-		}
-	}
-	return fmt.Sprintf("its Ollama keeps %s in memory, which %d unloads did not remove: restart Ollama there", and(names), tries)
+func (v *view) blocked(h *host, i int) bool {
+	return v.fits[i].model != nil && v.fits[i].room.ok && h.blocked(v.fits[i])
 }
 
 func (p *Planner) tooLargeEverywhere(g *group) string {
@@ -210,195 +244,47 @@ func (p *Planner) tooLargeEverywhere(g *group) string {
 		advice = fmt.Sprintf("the largest context that fits is %d tokens", largest)
 	}
 	return fmt.Sprintf("%s at %d tokens fits no known machine, even an empty one: %s; %s",
-		g.key.model, g.context(), strings.Join(parts, "; "), advice)
-}
-
-// verdicts are how every node looks to the group now.
-func (p *Planner) verdicts(g *group) []NodeVerdict {
-	out := make([]NodeVerdict, len(p.hosts))
-	for i := range p.hosts {
-		out[i] = p.verdict(g, i)
-	}
-	return out
-}
-
-func (p *Planner) verdict(g *group, i int) NodeVerdict {
-	h, f := p.hosts[i], g.fits[i]
-	v := NodeVerdict{Node: h.ID, Name: h.name(), Largest: f.most}
-	if len(f.needs) > 0 {
-		v.Need, v.Available, v.Short = f.room.need, Bytes{N: f.room.available, Known: true}, f.room.short
-	}
-	if v.Verdict, v.Why = p.static(g, i); v.Verdict == "" {
-		p.dynamic(&v, g, i)
-	}
-	return v
-}
-
-// static is the verdict as far as it does not depend on what runs there now; "" when it does.
-func (p *Planner) static(g *group, i int) (Verdict, string) {
-	h, f := p.hosts[i], g.fits[i]
-	candidate := slices.Contains(g.candidates, i)
-	switch {
-	case f.wrongKind(g.key.embed):
-		return VerdictTooLarge, "it only makes embeddings"
-	case g.tooLarge(i) && !candidate:
-		return VerdictTooLarge, fmt.Sprintf("needs %s at %d tokens, has %s when empty, %s short; %s",
-			gib(f.room.need), f.context, gib(f.room.available), gib(f.room.short), largest(f.most))
-	case h.State != NodeUp && !candidate:
-		return VerdictExcluded, p.stateClause(h)
-	case f.other:
-		return VerdictNoModel, fmt.Sprintf("another model of that name is there; the run began with digest %.12s", f.digest)
-	case f.model == nil:
-		return VerdictNoModel, "the model is not pulled there"
-	case g.key.pinned != "" && g.key.pinned != h.ID:
-		return VerdictExcluded, "the attempt already runs on another machine"
-	case p.shunned(h, f):
-		return VerdictExcluded, fmt.Sprintf("it did not fit there a short while ago; not tried again for %s", span(h.shunnedUntil(f).Sub(p.now)))
-	case candidate:
-		return "", ""
-	case g.blocked(h, i):
-		return VerdictExcluded, h.rootedClause()
-	case len(f.needs) == 0 && !h.memory.known:
-		return VerdictUnknown, "its memory is not known"
-	case len(f.needs) == 0:
-		return VerdictUnknown, "the model's shape is not known yet"
-	default:
-		return VerdictExcluded, "an earlier attempt failed there"
-	}
-}
-
-// dynamic is the verdict on a candidate: what is loaded, loading and running there.
-func (p *Planner) dynamic(v *NodeVerdict, g *group, i int) {
-	h, f := p.hosts[i], g.fits[i]
-	j := h.find(f)
-	v.Verdict = VerdictWait
-	switch {
-	case h.clearing == g:
-		v.Why = "room is being made for it there" + p.stuckClause(h)
-	case h.loads(f):
-		v.Why = "it is being loaded there"
-	case h.inMemory(j) && h.residents[j].leaving:
-		v.Why = "it makes room there for a model that has waited longer"
-	case h.inMemory(j) && (h.residents[j].busy >= h.residents[j].slots || h.MaxCalls > 0 && h.calls >= h.MaxCalls):
-		v.Why = fmt.Sprintf("loaded, %s slots busy", h.busyClause(j))
-	case h.inMemory(j):
-		v.Verdict, v.Why = VerdictFits, fmt.Sprintf("loaded, %s slots busy", h.busyClause(j))
-	case h.loading != nil:
-		v.Why = fmt.Sprintf("%s is being loaded there", h.loading.Name)
-	case h.clearing != nil || h.reserved != nil && h.reserved != g:
-		v.Why = fmt.Sprintf("room is being made there for %s", cmp.Or(h.clearing, h.reserved).key.model)
-	default:
-		p.memoryVerdict(v, h, f)
-		if v.Verdict == VerdictWait {
-			v.Why += p.stuckClause(h)
-		}
-	}
-}
-
-func (p *Planner) memoryVerdict(v *NodeVerdict, h *host, f *fit) {
-	w := h.clear(f, h.spare)
-	v.Need, v.Available, v.Short = w.room.need, Bytes{N: w.room.available, Known: true}, w.room.short
-	for _, j := range w.evict {
-		v.Evict = append(v.Evict, h.Loaded[j].Name)
-	}
-	v.Why = fmt.Sprintf("needs %s, %s available", gib(w.room.need), gib(w.room.available))
-	if len(v.Evict) > 0 {
-		v.Why += " once " + and(v.Evict) + ifSome(len(v.Evict), " is unloaded", " are unloaded")
-	}
-	if w.ok {
-		v.Verdict = VerdictFits
-		return
-	}
-	v.Why += fmt.Sprintf(", %s short", gib(w.room.short))
-	v.Why += h.inTheWay()
-}
-
-// inTheWay says which loaded models stay, and why.
-func (h *host) inTheWay() string {
-	var b strings.Builder
-	for _, kind := range []struct {
-		of        func(j int) bool
-		one, many string
-	}{
-		{func(j int) bool { return h.Loaded[j].Foreign }, " is not ours to unload", " are not ours to unload"},
-		{func(j int) bool { return !h.Loaded[j].Foreign && h.residents[j].kept }, " is pinned", " are pinned"},
-		{func(j int) bool { return !h.residents[j].kept && !h.spare(j) }, " is in use", " are in use"},
-	} {
-		var names []string
-		for j, l := range h.Loaded {
-			if kind.of(j) {
-				names = append(names, l.Name)
-			}
-		}
-		if len(names) > 0 {
-			b.WriteString(cmp.Or(map[bool]string{true: " while "}[b.Len() == 0], ", ") + and(names) + ifSome(len(names), kind.one, kind.many))
-		}
-	}
-	return b.String()
-}
-
-// stuckClause says which models unloads left in memory, and when it is tried again; "" when there are none.
-func (p *Planner) stuckClause(h *host) string {
-	var b strings.Builder
-	for j, l := range h.Loaded {
-		if l.Stuck == 0 {
-			continue
-		}
-		fmt.Fprintf(&b, "; %s stayed in memory after %d unload%s", l.Name, l.Stuck, ifSome(l.Stuck, "", "s"))
-		if h.residents[j].stuck {
-			fmt.Fprintf(&b, ", tried again in %s", span(l.Retry.Sub(p.now)+time.Second))
-		}
-	}
-	return b.String()
-}
-
-func (p *Planner) stateClause(h *host) string {
-	switch h.State {
-	case NodeLost:
-		if h.LastSeen.IsZero() {
-			return "lost"
-		}
-		return fmt.Sprintf("lost, last seen %s ago", span(p.now.Sub(h.LastSeen)))
-	case NodeDraining:
-		return "draining: it takes nothing new"
-	case NodeDegraded:
-		return "degraded: its Ollama does not answer or its accelerator is lost"
-	case NodePaused:
-		return "paused: outside its hours of use, or by a person"
-	default:
-		return fmt.Sprintf("its state %q is not known here", string(h.State))
-	}
+		g.model, g.tokens(), strings.Join(parts, "; "), advice)
 }
 
 func (p *Planner) whyStart(g *group, s *site) Explanation {
 	h := p.hosts[s.host]
 	e := Explanation{Nodes: p.verdicts(g)}
-	e.Nodes[s.host].Verdict = VerdictChosen
-	e.Summary = fmt.Sprintf("%s is loaded on %s, %d of %d slots were busy", g.key.model, h.name(), h.residents[s.at].busy, h.residents[s.at].slots)
+	chosen(e.Nodes, s.host)
+	e.Summary = fmt.Sprintf("%s is loaded on %s, %d of %d slots were busy", g.model, h.name(), h.residents[s.at].busy, h.residents[s.at].slots)
 	return e
 }
 
-func (p *Planner) whyLoad(g *group, s *site) Explanation {
-	h, f, w := p.hosts[s.host], s.fit, s.option.way
+func (p *Planner) whyLoad(g *group, s *site, w way) Explanation {
+	h, f := p.hosts[s.host], s.fit
 	e := Explanation{Nodes: p.verdicts(g)}
-	v := &e.Nodes[s.host]
-	v.Verdict, v.Need, v.Available, v.Short = VerdictChosen, w.room.need, Bytes{N: w.room.available, Known: true}, 0
-	v.Why = fmt.Sprintf("needs %s at %d tokens, %s available", gib(w.room.need), f.context, gib(w.room.available))
-	e.Summary = fmt.Sprintf("load %s on %s: %s", g.key.model, h.name(), v.Why)
+	v := chosen(e.Nodes, s.host)
+	v.Reason, v.Evict, v.Stay = ReasonRoom, nil, nil
+	v.Need, v.Available, v.Short = w.room.need, Bytes{N: w.room.available, Known: true}, 0
+	e.Summary = fmt.Sprintf("load %s on %s: needs %s at %d tokens, %s available",
+		g.model, h.name(), gib(w.room.need), f.context, gib(w.room.available))
 	return e
 }
 
 func (p *Planner) whyUnload(g *group, s *site, j int) Explanation {
 	h := p.hosts[s.host]
 	e := Explanation{Nodes: p.verdicts(g)}
-	e.Nodes[s.host].Verdict = VerdictChosen
-	e.Summary = fmt.Sprintf("unload %s from %s: nothing runs on it, and %s needs the room", h.Loaded[j].Name, h.name(), g.key.model)
+	chosen(e.Nodes, s.host)
+	e.Summary = fmt.Sprintf("unload %s from %s: nothing runs on it, and %s needs the room", h.Loaded[j].Name, h.name(), g.model)
 	return e
+}
+
+// chosen puts a copy of its own, marked as chosen, into a list of verdicts.
+func chosen(list []*NodeVerdict, i int) *NodeVerdict {
+	v := *list[i]
+	v.Verdict = VerdictChosen
+	list[i] = &v
+	return &v
 }
 
 // gib is an amount of memory for people.
 func gib(n uint64) string {
-	return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+	return strconv.FormatFloat(float64(n)/(1<<30), 'f', 1, 64) + " GiB"
 }
 
 // span is a duration for people.

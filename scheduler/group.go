@@ -2,211 +2,213 @@ package scheduler
 
 import (
 	"slices"
-	"strings"
 	"time"
 )
 
-// groupKey is all that a decision about a task depends on, apart from its age, size, run and context.
-type groupKey struct {
-	model     string
-	digest    string
-	context   int
-	avoid     string
-	pinned    string
-	resources string
-	embed     bool
-	priority  Priority
-}
-
-// group is the waiting tasks that look the same to every node.
+// group is the waiting tasks that look the same to every node, apart from their age, size, run and shared context.
 type group struct {
-	key        groupKey
-	avoid      []string
-	resources  []int  // indices of planner.resources
-	fits       []*fit // by host index
-	sites      []site // the hosts that may take it, by host index
-	candidates []int  // the same, as host indices
-	tasks      int    // that wait
-	work       Work   // mean of those whose work is known
-	sized      int    // tasks whose work is known
-	oldest     time.Time
-	first      int32         // index of the first task that finds no free slot
-	behind     bool          // there is one
-	prefer     string        // of the oldest
-	bound      time.Duration // on waiting, before its model may displace another
-	swift      pace          // of the site that serves it fastest
-	head       []rank        // the tasks that come first, in order
-	most       int           // length of head
-	started    int           // by this plan
-	level      time.Duration // when the last of its tasks is expected to end, with what is loaded or planned
-	rate       float64       // its tasks that end per nanosecond, on what is loaded or planned
-	soon       int           // tasks that free slots take at once
-	planned    int           // slots of loads that this plan decided for it
-	best       int           // index of the host that is best for a load, or -1
-	loss       time.Duration // what all its tasks lose without that
-	faster     string        // the host that a task waits for although a slot is free elsewhere
-	why        *Explanation  // for all that wait
-}
-
-// site is a host as it looks to a group.
-type site struct {
-	host   int
-	fit    *fit
-	pace   pace
-	at     int           // index of the resident that it can use, or -1
-	serve  time.Duration // a call of the group's mean size
-	option option        // to load there
+	*view
+	index     int32  // in Planner.groups
+	name      string // of the model, as the first task asked for it
+	avoid     []string
+	pinned    string
+	resources []string
+	priority  Priority
+	banned    []int         // hosts that an earlier attempt failed on, when there are others
+	needs     []int         // indices of Planner.resources
+	place     []site        // of pinned tasks
+	tasks     int           // that wait
+	own       sizes         // of its tasks
+	work      Work          // mean of those
+	oldest    time.Time     // since when the oldest could run
+	prefer    string        // of the oldest
+	bound     time.Duration // on waiting, before its model may displace another
+	swift     *pace         // of the site that serves it fastest
+	drain     time.Duration // all its tasks on what is loaded
+	free      bool          // a slot was free for it when the plan began
+	head      []rank        // the tasks that come first, in order
+	most      int           // length of head
+	first     int32         // index of the first task that finds no free slot
+	behind    bool          // there is one
+	started   int           // by this plan
+	level     time.Duration // when the last of its tasks is expected to end, with what is loaded or planned
+	rate      float64       // its tasks that end per nanosecond, on what is loaded or planned
+	soon      int           // tasks that free slots take at once
+	planned   int           // slots of loads that this plan decided for it
+	loss      time.Duration // what all its tasks lose without the node that is best for a load
+	faster    string        // the host that a task waits for although a slot is free elsewhere
+	why       *Explanation  // for all that wait
 }
 
 // newGroups sorts the waiting tasks into groups, in the order of the oldest task of each.
 func (p *Planner) newGroups() {
-	clear(p.known)
-	clear(p.fits)
-	p.groups, p.of = p.groups[:0], p.of[:0]
+	p.groups, p.of, p.runs, p.ages = p.groups[:0], p.of[:0], p.runs[:0], p.ages[:0]
 	for i := range p.tasks {
 		t := &p.tasks[i]
-		key := groupKey{model: tagged(t.Model), digest: t.Digest, context: t.Context, avoid: joined(t.Avoid), pinned: t.Pinned, resources: joined(t.Resources),
-			embed: t.Embed, priority: p.class(t)}
-		g := p.known[key]
-		if g == nil {
-			g = p.newGroup(key, t)
+		run := p.share(t.Run)
+		g := p.groupFor(t, &p.shares[run], p.class(t, run))
+		if g.tasks == 0 {
 			g.first = int32(i)
-			p.known[key] = g
 		}
-		if g.tasks++; t.Work != (Work{}) {
-			g.sized++
-			g.work.Prompt += t.Work.Prompt
-			g.work.Output += t.Work.Output
+		if g.tasks++; t.Work.Prompt > 0 || t.Work.Output > 0 {
+			g.own.add(t.Work)
+			g.all.add(t.Work)
 		}
-		p.of = append(p.of, g)
+		p.of, p.runs, p.ages = append(p.of, g.index), append(p.runs, int32(run)), append(p.ages, p.age(t.Ready))
 	}
 	for _, g := range p.groups {
-		if g.sized > 0 {
-			g.work.Prompt /= g.sized
-			g.work.Output /= g.sized
-		}
-		p.settleSites(g)
+		p.size(g)
 	}
 }
 
-type fitKey struct {
-	model   string
-	digest  string
-	context int
+// groupFor finds the group of a task: that of the task of its run before, most often.
+func (p *Planner) groupFor(t *Task, s *share, priority Priority) *group {
+	if g := s.last; g != nil && g.name == t.Model && g.asked == t.Context && g.embed == t.Embed && g.digest == t.Digest && g.holds(t, priority) {
+		return g
+	}
+	v := p.viewOf(t)
+	at := slices.IndexFunc(v.groups, func(g *group) bool { return g.holds(t, priority) })
+	if at < 0 {
+		at = len(v.groups)
+		v.groups = append(v.groups, p.newGroup(v, t, priority))
+	}
+	s.last = v.groups[at]
+	return s.last
 }
 
-func (p *Planner) newGroup(key groupKey, t *Task) *group {
+// groupOf is the group of a task.
+func (p *Planner) groupOf(task int32) *group { return p.groups[p.of[task]] }
+
+// holds reports whether a task of the group's model belongs to it.
+func (g *group) holds(t *Task, priority Priority) bool {
+	return g.priority == priority && g.pinned == t.Pinned && same(g.avoid, t.Avoid) && same(g.resources, t.Resources)
+}
+
+// same does not depend on the order of the names.
+func same(a, b []string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for _, name := range a {
+		if !slices.Contains(b, name) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *Planner) newGroup(v *view, t *Task, priority Priority) *group {
 	if len(p.pool) == len(p.groups) {
 		p.pool = append(p.pool, &group{})
 	}
 	g := p.pool[len(p.groups)]
-	*g = group{key: key, avoid: t.Avoid, oldest: t.Ready, prefer: t.Prefer, sites: g.sites[:0], candidates: g.candidates[:0], head: g.head[:0], resources: g.resources[:0]}
+	*g = group{index: int32(len(p.groups)), view: v, name: t.Model, avoid: t.Avoid, pinned: t.Pinned, resources: t.Resources, priority: priority, oldest: t.Ready, prefer: t.Prefer,
+		banned: g.banned[:0], needs: g.needs[:0], place: g.place[:0], head: g.head[:0]}
 	p.groups = append(p.groups, g)
 	for _, name := range t.Resources {
-		g.resources = append(g.resources, p.resource(name))
+		g.needs = append(g.needs, p.resource(name))
 	}
-	fk := fitKey{key.model, key.digest, key.context}
-	if p.fits[fk] == nil {
-		p.fits[fk] = p.fitsFor(fk)
+	if g.pinned != "" {
+		for i, h := range p.hosts {
+			if p.eligible(h, v.fits[i], v.embed, g.pinned) {
+				g.place = append(g.place, p.siteOf(i, v.fits[i]))
+			}
+		}
+		return g
 	}
-	g.fits = p.fits[fk]
-	p.choose(g)
+	for k := range v.sites {
+		if i := v.sites[k].host; slices.Contains(g.avoid, p.hosts[i].ID) {
+			g.banned = append(g.banned, i)
+		}
+	}
+	if len(g.banned) == len(v.sites) { // nodes where an earlier attempt failed count only when there is no other
+		g.banned = g.banned[:0]
+	}
 	return g
 }
 
-func (p *Planner) fitsFor(k fitKey) []*fit {
-	context := k.context
-	if context <= 0 {
-		context = p.limits.contextOf(k.model)
-	}
-	fits := make([]*fit, len(p.hosts))
-	for i, h := range p.hosts {
-		fits[i] = fitOn(h, k.model, k.digest, context, p.shapes, p.limits)
-	}
-	return fits
-}
+// may reports whether the group may use a host that its model may use.
+func (g *group) may(host int) bool { return len(g.banned) == 0 || !slices.Contains(g.banned, host) }
 
-// joined does not depend on the order of the names.
-func joined(names []string) string {
-	if len(names) < 2 {
-		return strings.Join(names, "")
+// nodes are the sites that the group may use.
+func (g *group) nodes(yield func(s *site) bool) {
+	sites := g.sites
+	if g.pinned != "" {
+		sites = g.place
 	}
-	return strings.Join(slices.Sorted(slices.Values(names)), "\x00")
-}
-
-// choose finds the nodes that may take a group. Those that an earlier attempt failed on count only when there is no
-// other.
-func (p *Planner) choose(g *group) {
-	var avoided []int
-	for i, h := range p.hosts {
-		if !p.eligible(g, i) {
-			continue
-		}
-		if slices.Contains(g.avoid, h.ID) {
-			avoided = append(avoided, i)
-		} else {
-			g.candidates = append(g.candidates, i)
+	for k := range sites {
+		if g.may(sites[k].host) && !yield(&sites[k]) {
+			return
 		}
 	}
-	if len(g.candidates) == 0 {
-		g.candidates = append(g.candidates, avoided...)
-	}
-	for _, i := range g.candidates {
-		h, f := p.hosts[i], g.fits[i]
-		s := site{host: i, fit: f, at: h.find(f)}
-		if s.at >= 0 {
-			s.pace = h.residents[s.at].pace
-		} else {
-			var file uint64
-			if f.model != nil {
-				file = f.model.FileBytes
+}
+
+// placed are those of them where the model is in memory or coming, and takes something new.
+func (g *group) placed(p *Planner) func(yield func(s *site, r *resident) bool) {
+	return func(yield func(s *site, r *resident) bool) {
+		for _, k := range g.hot {
+			s := &g.sites[k]
+			if r := &p.hosts[s.host].residents[s.at]; !r.leaving && g.may(s.host) && !yield(s, r) {
+				return
 			}
-			s.pace = p.paceOf(h, f.digest, f.shape, f.weights, file)
 		}
-		g.sites = append(g.sites, s)
 	}
 }
 
-// settleSites computes what depends on the mean size of the group's tasks.
-func (p *Planner) settleSites(g *group) {
-	best, load := time.Duration(-1), time.Duration(-1)
-	for k := range g.sites {
-		s := &g.sites[k]
-		s.serve = s.pace.serve(g.work, g.key.embed)
-		if best < 0 || s.serve < best {
-			best, g.swift = s.serve, s.pace
+// anywhere reports whether the group has any site.
+func (g *group) anywhere() bool {
+	for range g.nodes {
+		return true
+	}
+	return false
+}
+
+// candidate reports whether a host is one of the group's sites.
+func (g *group) candidate(host int) bool {
+	for s := range g.nodes {
+		if s.host == host {
+			return true
+		}
+	}
+	return false
+}
+
+// size computes what depends on the mean size of the group's tasks.
+func (p *Planner) size(g *group) {
+	g.work = g.own.mean()
+	least, load := time.Duration(-1), time.Duration(-1)
+	for s := range g.nodes {
+		if d := g.serve(s); least < 0 || d < least {
+			least, g.swift = d, &s.pace
 		}
 		if load < 0 || s.pace.load < load {
 			load = s.pace.load
 		}
-		if s.at >= 0 {
-			p.hosts[s.host].residents[s.at].queued = true
+	}
+	slots, free := 0, 0
+	for s, r := range g.placed(p) {
+		h := p.hosts[s.host]
+		h.residents[s.at].queued = true
+		slots += r.slots
+		if h.begins(r) == 0 {
+			free += r.slots - r.busy
 		}
 	}
 	g.bound = p.limits.bound(max(load, 0))
-}
-
-// eligible (rule 4) reports whether a node could run a group now or after loads and unloads. A model that is loaded needs no
-// memory figures. A pinned task may go back to a draining node that still has its model: it runs there already.
-func (p *Planner) eligible(g *group, i int) bool {
-	h, f := p.hosts[i], g.fits[i]
-	loaded := h.runs(f)
-	switch {
-	case g.key.pinned != "" && g.key.pinned != h.ID:
-		return false
-	case h.State == NodeDraining && g.key.pinned == h.ID && loaded:
-		return true
-	case h.State != NodeUp, f.model == nil, f.wrongKind(g.key.embed), p.shunned(h, f):
-		return false
-	default:
-		return loaded || h.loads(f) || f.room.ok && !h.blocked(f)
+	g.drain = time.Duration(g.tasks) * max(least, 0) / time.Duration(max(slots, 1))
+	g.free, g.most = free > 0, 8+2*free
+	for _, i := range g.needs { // no more than this can start
+		g.most = min(g.most, max(p.resources[i].free, 1))
 	}
 }
+
+// serve is how long a call of the group's mean size takes on a site.
+func (g *group) serve(s *site) time.Duration { return s.pace.serve(g.work, g.embed) }
 
 // runs reports whether the model is loaded at the right context and, as far as the node can tell, wholly on its devices.
 func (h *host) runs(f *fit) bool {
 	j := h.find(f)
-	if j < 0 || j >= len(h.Loaded) {
+	if !h.inMemory(j) {
 		return false
 	}
 	return len(f.needs) == 0 || f.room.ok || !h.memory.devices || h.Loaded[j].VRAMBytes >= h.Loaded[j].SizeBytes
@@ -241,9 +243,11 @@ func (p *Planner) overdue(g *group) bool { return p.age(g.oldest) >= g.bound }
 
 // present reports whether the group's model is loaded, being loaded, or having room made for it on a node that may take it.
 func (p *Planner) present(g *group) bool {
-	for k := range g.sites {
-		h := p.hosts[g.sites[k].host]
-		if j := h.find(g.sites[k].fit); j >= 0 && !h.residents[j].leaving || h.clearing == g {
+	for range g.placed(p) {
+		return true
+	}
+	for s := range g.nodes {
+		if p.hosts[s.host].clearing == g {
 			return true
 		}
 	}

@@ -11,16 +11,23 @@ import (
 type host struct {
 	*Node
 	memory    *memory
+	facts     *facts
+	stamp     uint32 // changes with whatever a view of the node depends on
 	kind      PoolKind
 	bandwidth float64       // bytes per second, see measure
 	residents []resident    // Node.Loaded by index, then what is loading or planned
 	servers   places        // when each of MaxCalls calls is expected to end; empty without a cap
+	next      time.Duration // when the first of them is free, 0 without a cap
 	calls     int           // that run now, those started by this plan included
 	front     uint8         // least share of the tasks that could start here now, see rank
 	token     time.Duration // until the load in flight is expected to end
 	loading   *Claim        // the load in flight, this plan's included
 	reserved  *group        // the group that the node is kept for
-	clearing  *group        // the group that unloads decided or under way are for
+	suitors   []*group      // groups whose model is nowhere and for which this node is the best
+	slack     slack         // see slack
+	gone      []bool        // scratch of makeRoom
+	order     []int
+	clearing  *group // the group that unloads decided or under way are for
 }
 
 // resident is a model in a node's memory, or on its way there.
@@ -31,6 +38,7 @@ type resident struct {
 	busy    int // attempts of ours, those started by this plan included
 	pace    pace
 	ends    places        // when each slot is expected to be free
+	next    time.Duration // when the first of them is free
 	coming  bool          // not in memory yet
 	kept    bool          // pinned, or not ours: never unloaded
 	leaving bool          // unloaded by this plan or before, or to be drained: takes nothing new
@@ -51,17 +59,18 @@ func (p *Planner) furnish(nodes []Node) {
 		p.nodes = append(p.nodes, &nodes[i])
 	}
 	slices.SortStableFunc(p.nodes, func(a, b *Node) int { return strings.Compare(a.ID, b.ID) })
-	p.shapes = catalogOf(p.nodes)
 	for len(p.hosts) < len(p.nodes) {
 		p.hosts = append(p.hosts, &host{})
 	}
-	p.hosts, p.ends = p.hosts[:len(p.nodes)], p.ends[:0]
+	p.hosts, p.ends, p.asked = p.hosts[:len(p.nodes)], p.ends[:0], false
+	clear(p.warmth)
+	p.learn()
 	for i, node := range p.nodes {
 		h := p.hosts[i]
-		*h = host{Node: node, memory: newMemory(node, p.shapes, p.limits), loading: node.Loading, residents: h.residents[:0]}
-		_, h.kind = modelPools(node)
+		*h = host{Node: node, memory: h.facts.ledger(node, p), facts: h.facts, stamp: h.stamp + 1,
+			loading: node.Loading, residents: h.residents[:0], gone: h.gone, order: h.order, suitors: h.suitors[:0]}
+		h.kind = h.memory.kind()
 	}
-	p.measure()
 	for _, h := range p.hosts {
 		p.occupy(h)
 	}
@@ -85,6 +94,9 @@ func (p *Planner) occupy(h *host) {
 			}
 		}
 		h.calls += l.Busy
+		for _, context := range l.Affinity {
+			p.warmth[context] = true
+		}
 		all = append(all, until...)
 		r.ends = p.book(until, r.slots)
 		h.residents = append(h.residents, r)
@@ -101,6 +113,7 @@ func (p *Planner) occupy(h *host) {
 	if h.MaxCalls > 0 {
 		h.servers = p.book(all, h.MaxCalls)
 	}
+	p.settleEnds(h)
 }
 
 func (p *Planner) newResident(h *host, digest string, context int) resident {
@@ -127,6 +140,14 @@ func (p *Planner) book(until []time.Duration, n int) places {
 	return places{from, int32(len(p.ends))}
 }
 
+// settleEnds notes when the first of a host's servers and of each resident's slots is free.
+func (p *Planner) settleEnds(h *host) {
+	_, h.next = p.first(h.servers)
+	for j := range h.residents {
+		_, h.residents[j].next = p.first(h.residents[j].ends)
+	}
+}
+
 // first is the place that is free first, and when.
 func (p *Planner) first(s places) (place int32, at time.Duration) {
 	place, at = -1, 0
@@ -148,22 +169,17 @@ func (p *Planner) last(s places) time.Duration {
 }
 
 // begins is when a call could begin on a resident.
-func (p *Planner) begins(h *host, r *resident) time.Duration {
-	_, at := p.first(r.ends)
-	if h.MaxCalls > 0 {
-		_, server := p.first(h.servers)
-		at = max(at, server)
-	}
-	return at
-}
+func (h *host) begins(r *resident) time.Duration { return max(r.next, h.next) }
 
 // take books a call on a resident. What waits for a model to come keeps nothing else from the node meanwhile.
 func (p *Planner) take(h *host, r *resident, until time.Duration) {
 	k, _ := p.first(r.ends)
 	p.ends[k] = until
+	_, r.next = p.first(r.ends)
 	if h.MaxCalls > 0 && !r.coming {
 		k, _ := p.first(h.servers)
 		p.ends[k] = until
+		_, h.next = p.first(h.servers)
 	}
 }
 

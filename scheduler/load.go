@@ -7,19 +7,20 @@ import (
 	"time"
 )
 
-// option is what it would take to have a group's model on a site where it is not.
+// option is what it would take to load a model on a site.
 type option struct {
 	ok    bool
-	now   bool // can be begun at once
+	now   bool // as far as other loads and the memory go
 	way   way
-	ready time.Duration // when the model would be loaded
+	begin time.Duration // when the load could begin
+	takes time.Duration // with the unloads before it
 	cost  time.Duration // what reloading what it displaces is expected to cost
 }
 
 // keepPromises (rule 7) keeps a node for the task that room was made for, else an older one would take the room back. It
 // does not hold when the room turned out too small.
 func (p *Planner) keepPromises() {
-	for _, h := range p.hosts {
+	for i, h := range p.hosts {
 		if h.RoomFor == "" || h.loading != nil {
 			continue
 		}
@@ -27,29 +28,23 @@ func (p *Planner) keepPromises() {
 		if t < 0 {
 			continue
 		}
-		g := p.of[t]
-		if k := g.siteOf(p, h); k >= 0 && !p.present(g) && h.clear(g.sites[k].fit, h.spare).ok {
+		if g := p.groupOf(int32(t)); g.candidate(i) && !p.present(g) && h.clear(g.fits[i], h.spare).ok {
 			h.reserved = g
 		}
 	}
-}
-
-func (g *group) siteOf(p *Planner, h *host) int {
-	return slices.IndexFunc(g.sites, func(s site) bool { return p.hosts[s.host] == h })
 }
 
 // turn (rule 7) clears a node for a group that has waited beyond the bound and whose model is nowhere: the models in
 // the way take nothing new, so that they end and can go. Each of them has had the node for at least the bound itself,
 // which keeps two wanted models from evicting each other all night.
 func (p *Planner) turn(g *group) {
-	if len(g.sites) == 0 || g.key.pinned != "" || !p.overdue(g) || p.present(g) || p.closed(g) != nil {
+	if g.pinned != "" || !p.overdue(g) || p.present(g) || p.closed(g) != nil {
 		return
 	}
 	var best *host
 	var bestWay way
 	var bestEnd time.Duration
-	for k := range g.sites {
-		s := &g.sites[k]
+	for s := range g.nodes {
 		h := p.hosts[s.host]
 		if h.loading != nil || h.reserved != nil {
 			continue
@@ -61,7 +56,7 @@ func (p *Planner) turn(g *group) {
 		if !w.ok {
 			continue
 		}
-		end := p.vacated(h, w) + s.pace.load + s.serve
+		end := p.vacated(h, w) + s.pace.load + g.serve(s)
 		if best == nil || end < bestEnd {
 			best, bestWay, bestEnd = h, w, end
 		}
@@ -74,6 +69,7 @@ func (p *Planner) turn(g *group) {
 // reserve keeps the node for a group, and lets the models in its way take nothing new.
 func (h *host) reserve(g *group, w way) {
 	h.reserved = g
+	h.stamp++
 	for _, j := range w.evict {
 		h.residents[j].leaving = true
 	}
@@ -100,11 +96,14 @@ func (p *Planner) vacated(h *host, w way) time.Duration {
 func (p *Planner) load(priority Priority) {
 	p.cold = p.cold[:0]
 	for _, g := range p.groups {
-		if g.key.priority == priority && g.key.pinned == "" && g.waiting() > 0 && len(g.sites) > 0 && !p.present(g) {
+		if g.priority == priority && g.pinned == "" && g.waiting() > 0 && g.swift != nil && !p.present(g) {
 			p.cold = append(p.cold, g)
 		}
 	}
 	slices.SortStableFunc(p.cold, func(a, b *group) int { return cmp.Compare(p.urgency(a), p.urgency(b)) })
+	for _, h := range p.hosts {
+		h.suitors = h.suitors[:0]
+	}
 	for _, g := range p.cold {
 		p.survey(g)
 	}
@@ -112,7 +111,7 @@ func (p *Planner) load(priority Priority) {
 		p.spread(g)
 	}
 	for _, g := range p.groups {
-		if g.key.priority == priority && g.key.pinned == "" && g.waiting() > 0 && !slices.Contains(p.cold, g) {
+		if g.priority == priority && g.pinned == "" && g.waiting() > 0 && g.swift != nil && !slices.Contains(p.cold, g) {
 			p.spread(g)
 		}
 	}
@@ -121,7 +120,7 @@ func (p *Planner) load(priority Priority) {
 // urgency (Smith's rule) is the time per task that loading a group's model and serving it takes, less a share of its age.
 func (p *Planner) urgency(g *group) time.Duration {
 	n := time.Duration(max(p.open(g), 1))
-	return g.swift.load/n + g.swift.serve(g.work, g.key.embed) - p.age(g.oldest)/patience
+	return g.swift.load/n + g.swift.serve(g.work, g.embed) - p.age(g.oldest)/patience
 }
 
 // needed is how many tasks of the group need more than the slots that are free.
@@ -133,34 +132,70 @@ func (p *Planner) needed(g *group) int {
 	return n
 }
 
+// bid is what a load on a site would give a group.
+type bid struct {
+	s     *site
+	o     *option
+	now   bool          // can be begun at once
+	ready time.Duration // when the model would be loaded
+	serve time.Duration // a call of the group
+}
+
+// bids are what the sites of the group offer.
+func (p *Planner) bids(g *group) []bid {
+	out := p.offers[:0]
+	for s := range g.nodes {
+		h := p.hosts[s.host]
+		if h.reserved != nil && h.reserved != g {
+			continue
+		}
+		if now := p.epoch<<32 | uint64(h.stamp); s.seen != now {
+			s.option, s.seen = p.option(h, s), now
+		}
+		if o := &s.option; o.ok {
+			server := p.serverFor(g, h)
+			out = append(out, bid{s: s, o: o, now: o.now && server == 0, ready: max(o.begin, server) + o.takes, serve: g.serve(s)})
+		}
+	}
+	p.offers = out
+	return out
+}
+
+// score is when a call would end after the load, and what that costs others.
+func (b *bid) score() time.Duration { return b.ready + b.serve + b.o.cost }
+
 // survey finds the best node for a group whose model is nowhere, and what it loses when that is taken.
 func (p *Planner) survey(g *group) {
 	n := max(p.needed(g), 1)
-	g.best, g.loss = -1, 0
+	g.loss = math.MaxInt64
 	var first, second time.Duration
-	for k := range g.sites {
-		s := &g.sites[k]
-		if s.option = p.option(g, s); !s.option.ok {
-			continue
-		}
-		total := s.total(n)
+	best := -1
+	for _, b := range p.bids(g) {
+		total := b.total(n)
 		switch {
-		case g.best < 0 || total < first:
-			g.best, first, second = s.host, total, first
+		case best < 0 || total < first:
+			best, first, second = b.s.host, total, first
 		case second == 0 || total < second:
 			second = total
 		}
 	}
-	g.loss = second - first
-	if second == 0 {
-		g.loss = math.MaxInt64
+	if best < 0 {
+		return
 	}
+	if second > 0 {
+		g.loss = second - first
+	}
+	p.hosts[best].suitors = append(p.hosts[best].suitors, g)
 }
 
-// total is the sum of the ends of n tasks on a site after a load, and what the load costs others.
-func (s *site) total(n int) time.Duration {
-	rounds := time.Duration(n+s.fit.slots-1) / time.Duration(s.fit.slots)
-	return time.Duration(n)*(s.option.ready+(rounds+1)*s.serve/2) + s.option.cost
+// total is the sum of the ends of n tasks after the load, and what that costs others.
+func (b *bid) total(n int) time.Duration {
+	return time.Duration(n)*(b.ready+(b.rounds(n)+1)*b.serve/2) + b.o.cost
+}
+
+// rounds is how often the slots are filled for n tasks.
+func (b *bid) rounds(n int) time.Duration {
+	return time.Duration((n + b.s.fit.slots - 1) / b.s.fit.slots)
 }
 
 // spread decides on which further nodes the group's model is loaded. Another one is worth it as long as a call would end there before
@@ -170,56 +205,99 @@ func (p *Planner) spread(g *group) {
 	if n <= 0 {
 		return
 	}
-	for k := range g.sites {
-		g.sites[k].option = p.option(g, &g.sites[k])
-	}
-	for range n {
-		k := p.bestOption(g, n)
+	bids := p.bids(g)
+	for range min(n, len(bids)) {
+		k := p.pick(g, bids, n)
 		if k < 0 {
 			return
 		}
-		p.plan(g, &g.sites[k], n)
+		p.plan(g, &bids[k], n)
+		bids[k] = bids[len(bids)-1]
+		bids = bids[:len(bids)-1]
 	}
 }
 
-// option looks at one site.
-func (p *Planner) option(g *group, s *site) option {
-	h, f := p.hosts[s.host], s.fit
-	if j := h.find(f); j >= 0 && !(j < len(h.Loaded) && h.Loaded[j].Leaving) {
+// option is what a load on a site would take, apart from what depends on the group. It holds until something changes on the node.
+func (p *Planner) option(h *host, s *site) option {
+	f := s.fit
+	if j := h.find(f); j >= 0 && !(h.inMemory(j) && h.Loaded[j].Leaving) {
 		return option{}
 	}
-	if !f.room.ok || h.State != NodeUp || h.reserved != nil && h.reserved != g {
+	if !f.room.ok || h.State != NodeUp || f.exceeds(h, p.slack(h).later) {
 		return option{}
 	}
-	server := p.serverFor(g, h)
-	o := option{}
-	if h.clearing == nil {
-		o.way = h.clear(f, func(j int) bool { return h.spareFor(j) || h.drained(j, g) })
+	o := option{begin: h.token, takes: s.pace.load}
+	if h.clearing == nil && !f.exceeds(h, p.slack(h).free) {
+		o.way = h.clear(f, h.free)
 	}
-	o.ok = o.way.ok
-	o.now = o.ok && h.loading == nil && server == 0
-	o.ready = max(h.token, server)
-	if !o.ok {
-		if o.way = p.wayLater(h, f); !o.way.ok {
+	o.now = o.way.ok && h.loading == nil
+	if !o.way.ok {
+		if o.way = h.clearLater(f); !o.way.ok {
 			return option{}
 		}
-		o.ok = true
-		o.ready = max(o.ready, p.vacated(h, o.way))
+		o.begin = max(o.begin, p.vacated(h, o.way))
 	}
+	o.ok = true
 	if o.way.effort() > 0 {
-		o.ready += unloadTime
+		o.takes += unloadTime
 	}
-	o.ready += s.pace.load
 	for _, j := range o.way.evict {
 		o.cost += h.regret(j)
 	}
 	return o
 }
 
+// slack is an upper bound of what a load could take of a node with one pool, in bytes: once what may go now is gone, and once all
+// that may ever go is. It spares most of the searches for what has to go.
+type slack struct {
+	seen        uint64
+	free, later uint64
+}
+
+func (p *Planner) slack(h *host) slack {
+	if now := p.epoch<<32 | uint64(h.stamp); h.slack.seen != now {
+		h.slack = slack{seen: now, free: h.bound(h.free, h.memory.loading), later: h.bound(h.later, 0)}
+	}
+	return h.slack
+}
+
+// bound is what the first pool could give once what may go is gone, with another load in flight that claims so much.
+func (h *host) bound(may func(j int) bool, claim uint64) uint64 {
+	gone := h.none()
+	for j := range gone {
+		gone[j] = h.Loaded[j].Leaving || !h.residents[j].stuck && may(j)
+	}
+	if len(h.memory.pools) == 0 {
+		return 0
+	}
+	loading := h.memory.loading
+	h.memory.loading = claim
+	n := h.memory.available(0, gone)
+	h.memory.loading = loading
+	return n
+}
+
+// exceeds reports whether the model surely needs more than that of a node's only pool.
+func (f *fit) exceeds(h *host, n uint64) bool {
+	return len(h.memory.pools) == 1 && len(f.needs) > 0 && f.needs[0].Total() > n
+}
+
+// later reports whether loaded model j may go once what runs and waits has ended.
+func (h *host) later(j int) bool { return !h.residents[j].kept }
+
+// clearLater is how room could be made then, what is coming included.
+func (h *host) clearLater(f *fit) way {
+	claim := h.memory.loading
+	h.memory.loading = 0
+	w := h.clear(f, h.later)
+	h.memory.loading = claim
+	return w
+}
+
 // serverFor is when a load for the group could begin on a node with a cap on calls, as which a load counts: after the calls that count
 // on it, unless the group is overdue or of a run that got less.
 func (p *Planner) serverFor(g *group, h *host) time.Duration {
-	_, at := p.first(h.servers)
+	at := h.next
 	if at > 0 && (p.overdue(g) || len(g.head) > 0 && g.head[0].share < h.front) {
 		at = p.saved[h.servers.from]
 		for k := h.servers.from; k < h.servers.to; k++ {
@@ -227,15 +305,6 @@ func (p *Planner) serverFor(g *group, h *host) time.Duration {
 		}
 	}
 	return at
-}
-
-// wayLater is how room could be made once what runs and waits on the node has ended, what is coming included.
-func (p *Planner) wayLater(h *host, f *fit) way {
-	claim := h.memory.loading
-	h.memory.loading = 0
-	w := h.clear(f, func(j int) bool { return !h.residents[j].kept })
-	h.memory.loading = claim
-	return w
 }
 
 // regret is the expected cost of reloading a model that is displaced: all of the load when somebody waits for it, else less the
@@ -256,95 +325,91 @@ func (h *host) demand(j int) float64 {
 	return 0.5 / (1 + float64(max(r.idle, 0))/float64(recent))
 }
 
-// bestOption is the site where the group's model should be loaded next, or -1 when nowhere. Beyond its bound a group takes
-// what is idle.
-func (p *Planner) bestOption(g *group, n int) int {
-	overdue := p.overdue(g) && g.planned < g.waiting()-g.soon
-	forced := overdue && slices.ContainsFunc(g.sites, func(s site) bool { return p.idleNow(g, &s) })
-	best, least := -1, time.Duration(0)
-	for k := range g.sites {
-		s := &g.sites[k]
-		if !s.option.ok || forced && !p.idleNow(g, s) {
-			continue
-		}
-		if p.hosts[s.host].reserved == g && s.option.now {
+// pick is the bid to take next, or -1 for none. The first copy goes where all tasks end soonest in sum, a further one where a call
+// would end soonest, as long as that is worth it. Beyond its bound a group takes what is idle.
+func (p *Planner) pick(g *group, bids []bid, n int) int {
+	best, forced := -1, false
+	var least time.Duration
+	overdue := p.overdue(g) && g.planned < n
+	for k := range bids {
+		b := &bids[k]
+		h := p.hosts[b.s.host]
+		if h.reserved == g && b.now {
 			return k
 		}
-		value := p.value(g, s, n)
-		if best < 0 || value < least || value == least && p.better(g, s, &g.sites[best]) {
-			best, least = k, value
+		idle := overdue && b.now && (g.rate == 0 || h.calls == 0)
+		if forced && !idle {
+			continue
+		}
+		value := b.score()
+		if g.rate == 0 {
+			value = b.total(n) + p.damage(g, b, n)
+		}
+		if best < 0 || idle && !forced || value < least || value == least && p.better(g, b, &bids[best]) {
+			best, least, forced = k, value, idle
 		}
 	}
-	if best < 0 || forced || g.rate == 0 || least < 0 {
+	if best < 0 || forced || g.rate == 0 || p.worth(g, &bids[best], n) {
 		return best
 	}
 	return -1
 }
 
-// value is what a load on a site costs: for the first copy the sum of the ends of all tasks; for a further one, less what its tasks
-// gain. Lower is better, and a further copy is worth it below zero.
-func (p *Planner) value(g *group, s *site, n int) time.Duration {
-	if g.rate == 0 {
-		return s.total(n) + p.damage(g, s, n)
+// worth reports whether what the tasks gain that would move to a further copy is more than what its load costs others.
+func (p *Planner) worth(g *group, b *bid, n int) bool {
+	gain := g.level - b.ready - b.serve
+	if gain <= 0 {
+		return false
 	}
-	gain := g.level - s.option.ready - s.serve
-	moved := 1
-	if gain > 0 {
-		rate := p.throughput(p.hosts[s.host], s.fit.slots, s.serve)
-		level := time.Duration((g.rate*float64(g.level) + rate*float64(s.option.ready)) / (g.rate + rate))
-		moved = min(max(int(float64(level-s.option.ready)*rate), 1), n)
-	}
-	return s.option.cost + p.damage(g, s, moved) - gain*time.Duration(moved+1)/2
+	rate := p.hosts[b.s.host].throughput(b.s.fit.slots, b.serve)
+	moved := min(max(int(float64(g.mixed(b, rate)-b.ready)*rate), 1), n)
+	return gain*time.Duration(moved+1)/2 > b.o.cost+p.damage(g, b, moved)
+}
+
+// mixed is when the last task of the group would end with one more copy.
+func (g *group) mixed(b *bid, rate float64) time.Duration {
+	return time.Duration((g.rate*float64(g.level) + rate*float64(b.ready)) / (g.rate + rate))
 }
 
 // damage is what groups lose that this load keeps from their best node while it serves n tasks.
-func (p *Planner) damage(g *group, s *site, n int) time.Duration {
-	h := p.hosts[s.host]
-	rounds := time.Duration(n+s.fit.slots-1) / time.Duration(s.fit.slots)
-	span := s.option.ready + rounds*s.serve
+func (p *Planner) damage(g *group, b *bid, n int) time.Duration {
+	h := p.hosts[b.s.host]
 	var sum time.Duration
-	for _, x := range p.cold {
-		if x == g || x.best != s.host || x.rate > 0 {
+	for _, x := range h.suitors {
+		if f := x.fits[b.s.host]; x == g || x.rate > 0 || h.MaxCalls != 1 && f.room.need+b.s.fit.room.need <= f.room.available {
 			continue
 		}
-		if f := x.fits[s.host]; h.MaxCalls != 1 && f.room.need+s.fit.room.need <= f.room.available {
-			continue
-		}
-		m := max(p.needed(x), 1)
-		sum += min(time.Duration(m)*span, x.loss)
+		span := b.ready + b.rounds(n)*b.serve
+		sum += min(time.Duration(max(p.needed(x), 1))*span, x.loss)
 	}
 	return sum
 }
 
-// idleNow reports whether a load could begin at once, for a further copy on a node that does nothing.
-func (p *Planner) idleNow(g *group, s *site) bool {
-	return s.option.now && (g.rate == 0 || p.hosts[s.host].calls == 0)
-}
-
-// better orders sites that are equally good: the least to unload, then fewest attempts running, then the preferred node, then by id.
-func (p *Planner) better(g *group, a, b *site) bool {
-	ha, hb := p.hosts[a.host], p.hosts[b.host]
+// better orders bids that are equally good: the least to unload, then fewest attempts running, then the preferred node, then by id.
+func (p *Planner) better(g *group, a, b *bid) bool {
+	ha, hb := p.hosts[a.s.host], p.hosts[b.s.host]
 	order := cmp.Or(
-		cmp.Compare(a.option.way.effort(), b.option.way.effort()),
+		cmp.Compare(a.o.way.effort(), b.o.way.effort()),
 		cmp.Compare(ha.calls, hb.calls),
-		cmp.Compare(a.option.way.bytes, b.option.way.bytes),
+		cmp.Compare(a.o.way.bytes, b.o.way.bytes),
+		compareBool(hb.ID == g.prefer, ha.ID == g.prefer),
+		cmp.Compare(a.s.host, b.s.host),
 	)
-	return order < 0 || order == 0 && ha.ID == g.prefer
+	return order < 0
 }
 
 // plan carries out a load that can begin now, and counts on one that cannot. A node whose models in the way nobody of this
 // priority counts on takes nothing new for them meanwhile.
-func (p *Planner) plan(g *group, s *site, n int) {
-	h, o := p.hosts[s.host], &s.option
+func (p *Planner) plan(g *group, b *bid, n int) {
+	h := p.hosts[b.s.host]
 	switch {
-	case o.now:
-		p.carryOut(g, s)
-		g.planned += s.fit.slots
-	case h.loading == nil && h.clearing == nil && !slices.ContainsFunc(o.way.evict, h.defended):
-		h.reserve(g, o.way)
+	case b.now:
+		p.carryOut(g, b)
+		g.planned += b.s.fit.slots
+	case h.loading == nil && h.clearing == nil && !slices.ContainsFunc(b.o.way.evict, h.defended):
+		h.reserve(g, b.o.way)
 	}
-	p.expect(g, s, n)
-	o.ok = false
+	p.expect(g, b, n)
 }
 
 // defended reports whether loaded model j is one that a task of the priority at hand counts on, or that has not had its time.
@@ -354,50 +419,69 @@ func (h *host) defended(j int) bool {
 }
 
 // expect books what is coming.
-func (p *Planner) expect(g *group, s *site, n int) {
-	h, o := p.hosts[s.host], &s.option
-	rate := p.throughput(h, s.fit.slots, s.serve)
+func (p *Planner) expect(g *group, b *bid, n int) {
+	h := p.hosts[b.s.host]
+	rate := h.throughput(b.s.fit.slots, b.serve)
 	if g.rate == 0 {
-		g.level = o.ready + time.Duration((n+s.fit.slots-1)/s.fit.slots)*s.serve
+		g.level = b.ready + b.rounds(n)*b.serve
 	} else {
-		g.level = time.Duration((g.rate*float64(g.level) + rate*float64(o.ready)) / (g.rate + rate))
+		g.level = g.mixed(b, rate)
 	}
-	g.level = max(g.level, o.ready+s.serve)
+	g.level = max(g.level, b.ready+b.serve)
 	g.rate += rate
+	if b.s.at < 0 {
+		g.warmUp(b.s)
+	}
+	p.come(h, b.s, b.ready, g.level)
+	if b.now {
+		p.occupyServer(h, b.ready)
+	}
+	h.stamp++
+}
+
+// come adds a model that is on its way: ready when it is loaded, until it has served what waits for it.
+func (p *Planner) come(h *host, s *site, ready, until time.Duration) {
 	r := resident{digest: s.fit.digest, context: s.fit.context, slots: s.fit.slots, pace: s.pace, coming: true, wanted: true, queued: true}
 	from := int32(len(p.ends))
 	for range r.slots {
-		p.ends, p.saved = append(p.ends, g.level), append(p.saved, o.ready)
+		p.ends, p.saved = append(p.ends, until), append(p.saved, ready)
 	}
 	r.ends = places{from, int32(len(p.ends))}
+	r.next = until
 	h.residents = append(h.residents, r)
 	s.at = len(h.residents) - 1
-	if o.now && h.MaxCalls > 0 {
+}
+
+// occupyServer counts a load as a call of the node.
+func (p *Planner) occupyServer(h *host, until time.Duration) {
+	h.calls++
+	if h.MaxCalls > 0 {
 		k, _ := p.first(h.servers)
-		p.ends[k], p.saved[k] = o.ready, o.ready
-		h.calls++
+		p.ends[k], p.saved[k] = until, until
+		_, h.next = p.first(h.servers)
 	}
 }
 
 // carryOut writes the Load and claims its memory, or writes the Unloads that have to come first and keeps the node for
 // the group meanwhile.
-func (p *Planner) carryOut(g *group, s *site) {
-	h, f, w := p.hosts[s.host], s.fit, s.option.way
-	if w.effort() > 0 {
-		h.clearing = g
-		for _, j := range w.evict {
-			h.residents[j].leaving = true
-			p.unload(h, j, p.tasks[g.first].Key, p.whyUnload(g, s, j))
-		}
+func (p *Planner) carryOut(g *group, b *bid) {
+	h, w := p.hosts[b.s.host], b.o.way
+	if w.effort() == 0 {
+		p.loadOn(h, b.s.fit, w, b.ready, p.tasks[g.first].Key, p.whyLoad(g, b.s, w))
 		return
 	}
-	p.loadOn(h, f, w, s.option.ready, p.tasks[g.first].Key, p.whyLoad(g, s))
+	h.clearing = g
+	for _, j := range w.evict {
+		h.residents[j].leaving = true
+		p.unload(h, j, p.tasks[g.first].Key, p.whyUnload(g, b.s, j))
+	}
 }
 
 // loadOn writes the Load and claims its memory.
 func (p *Planner) loadOn(h *host, f *fit, w way, ready time.Duration, task string, why Explanation) {
 	h.loading = &Claim{Digest: f.digest, Name: f.model.Name, Context: f.context, Need: w.room.need, Since: p.now}
 	h.token, h.memory.loading = ready, w.room.need
+	h.stamp++
 	p.moves = append(p.moves, Decision{
 		Action: Load, Task: task, Node: h.ID, Model: f.model.Name, Digest: f.digest, Context: f.context, Need: w.room.need, Why: why,
 	})
@@ -405,5 +489,6 @@ func (p *Planner) loadOn(h *host, f *fit, w way, ready time.Duration, task strin
 
 func (p *Planner) unload(h *host, j int, task string, why Explanation) {
 	l := &h.Loaded[j]
+	h.stamp++
 	p.moves = append(p.moves, Decision{Action: Unload, Task: task, Node: h.ID, Model: l.Name, Digest: l.Digest, Context: l.Context, Why: why})
 }

@@ -100,6 +100,20 @@ func hasUsable(node *Node, pool string) bool {
 }
 
 func newMemory(node *Node, shapes catalog, limits Limits) *memory {
+	return recallMemory(node, shapes, limits, map[sizeKey][2]uint64{})
+}
+
+// sizeKey is what the size of a loaded model depends on, beside the facts about its node.
+type sizeKey struct {
+	digest     string
+	context    int
+	size, vram uint64
+	observed   Bytes
+	shape      *Shape
+}
+
+// recallMemory is newMemory with the sizes that were computed before for a node of which the same facts are known.
+func recallMemory(node *Node, shapes catalog, limits Limits, sizes map[sizeKey][2]uint64) *memory {
 	pools, kind := modelPools(node)
 	m := &memory{pools: pools, devices: kind != PoolHost, metal: kind == PoolUnified, known: len(pools) > 0, limits: limits}
 	for _, p := range pools {
@@ -108,13 +122,25 @@ func newMemory(node *Node, shapes catalog, limits Limits) *memory {
 	if node.Loading != nil {
 		m.loading = node.Loading.Need
 	}
-	m.attribute(node, shapes)
+	m.attribute(node, shapes, sizes)
 	return m
+}
+
+// kind is of the pools that models go to.
+func (m *memory) kind() PoolKind {
+	switch {
+	case !m.devices:
+		return PoolHost
+	case m.metal:
+		return PoolUnified
+	default:
+		return PoolDevice
+	}
 }
 
 // attribute says which pool each loaded model sits in. Ollama does not tell; with several pools it is inferred from
 // what is in use in each: the largest model first, into the pool whose use it matches most closely.
-func (m *memory) attribute(node *Node, shapes catalog) {
+func (m *memory) attribute(node *Node, shapes catalog, known map[sizeKey][2]uint64) {
 	used := make([]uint64, len(m.pools))
 	for p, pool := range m.pools {
 		used[p] = below(pool.Total.N, pool.Free.N)
@@ -122,7 +148,14 @@ func (m *memory) attribute(node *Node, shapes catalog) {
 	m.held = make([]holding, len(node.Loaded))
 	sizes := make([][2]uint64, len(node.Loaded))
 	for i := range node.Loaded {
-		sizes[i][0], sizes[i][1] = m.sizes(node, &node.Loaded[i], shapes)
+		l := &node.Loaded[i]
+		key := sizeKey{l.Digest, l.Context, l.SizeBytes, l.VRAMBytes, l.Observed, shapes.byDigest[l.Digest]}
+		size, ok := known[key]
+		if !ok {
+			size[0], size[1] = m.sizes(node, l, shapes)
+			known[key] = size
+		}
+		sizes[i] = size
 	}
 	for range node.Loaded {
 		next := -1

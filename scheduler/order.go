@@ -41,8 +41,9 @@ func (a rank) compare(b rank) int {
 // share is what a run received and is about to receive.
 type share struct {
 	service time.Duration
-	flying  int  // calls that run
-	seen    bool // a task of it waits
+	flying  int    // calls that run
+	seen    bool   // a task of it waits
+	last    *group // of its task before
 }
 
 // share is the index of a run's share.
@@ -73,8 +74,8 @@ func (p *Planner) countShares() {
 }
 
 // class is the priority of a task. A run that got nothing for long goes with the first, one task at a time.
-func (p *Planner) class(t *Task) Priority {
-	s := &p.shares[p.share(t.Run)]
+func (p *Planner) class(t *Task, run int) Priority {
+	s := &p.shares[run]
 	first := !s.seen
 	s.seen = true
 	priority := min(max(t.Priority, PriorityBatch), PriorityInteractive)
@@ -93,19 +94,19 @@ func (p *Planner) line() {
 		}
 	}
 	for i := range p.tasks {
-		t, g := &p.tasks[i], p.of[i]
-		if len(g.sites) == 0 || g.key.pinned != "" {
+		t, g := &p.tasks[i], p.groupOf(int32(i))
+		if g.swift == nil || g.pinned != "" {
 			continue
 		}
+		age := p.ages[i]
 		serve := g.swift.serve(t.Work, t.Embed) - p.saving(g, t)
-		r := rank{task: int32(i), key: serve - p.age(t.Ready)/patience}
+		r := rank{task: int32(i), key: serve - age/patience, late: age >= max(g.bound, g.drain)}
 		if runs > 1 {
-			s := &p.shares[p.share(t.Run)]
+			s := &p.shares[p.runs[i]]
 			s.service += time.Duration(float64(serve) / weight(t.Weight))
 			r.share = uint8(bits.Len64(uint64(max(s.service, 0) / shareQuantum)))
 		}
-		r.late = p.age(t.Ready) >= max(g.bound, p.drain(g))
-		g.insert(r, p.headOf(g))
+		g.insert(r)
 	}
 }
 
@@ -116,53 +117,30 @@ func weight(w float64) float64 {
 	return w
 }
 
-// drain is how long all tasks of the group take on what is loaded for it.
-func (p *Planner) drain(g *group) time.Duration {
-	return time.Duration(g.tasks) * g.swift.serve(g.work, g.key.embed) / time.Duration(max(g.slots(p), 1))
-}
-
-// slots is how many calls of the group what is loaded and coming runs at once.
-func (g *group) slots(p *Planner) int {
-	sum := 0
-	for k := range g.sites {
-		if s := &g.sites[k]; s.at >= 0 {
-			sum += p.hosts[s.host].residents[s.at].slots
-		}
-	}
-	return sum
-}
-
-// headOf is how many tasks of a group are looked at one by one: those that could start, and as many that may prefer to wait.
-func (p *Planner) headOf(g *group) int {
-	if g.most == 0 {
-		g.most = 8 + 2*g.slots(p)
-	}
-	return g.most
-}
-
-// insert keeps the first n of a group in order.
-func (g *group) insert(r rank, n int) {
+// insert keeps the first tasks of a group in order. What could start is among them, and some that may prefer to wait.
+func (g *group) insert(r rank) {
 	at := len(g.head)
 	for at > 0 && r.compare(g.head[at-1]) < 0 {
 		at--
 	}
 	switch {
-	case len(g.head) < n:
+	case len(g.head) < g.most:
 		g.head = append(g.head, rank{})
-	case at == n:
+	case at == g.most:
 		return
 	}
 	copy(g.head[at+1:], g.head[at:])
 	g.head[at] = r
 }
 
-// saving is the prompt time that a task saves where its context is warm, on the fastest site of the group, if it is warm anywhere.
+// saving is the prompt time that a task saves where its context is warm, if it is warm anywhere.
 func (p *Planner) saving(g *group, t *Task) time.Duration {
-	if t.Affinity == "" {
+	if t.Affinity == "" || !p.warmth[t.Affinity] {
 		return 0
 	}
-	for k := range g.sites {
-		if s := &g.sites[k]; p.warm(s, t) {
+	for s, r := range g.placed(p) {
+		h := p.hosts[s.host]
+		if h.warm(s.at, r, t) {
 			return s.pace.shared(t)
 		}
 	}

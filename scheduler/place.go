@@ -17,16 +17,25 @@ type Planner struct {
 	hosts     []*host
 	shapes    catalog
 	measured  map[string]measurement // by digest
+	asked     bool                   // measured is of this plan
+	plans     uint64                 // made
+	lore      uint64                 // changes with the shapes and names of models
 	ends      []time.Duration        // see places
 	saved     []time.Duration
-	known     map[groupKey]*group
-	fits      map[fitKey][]*fit
-	groups    []*group // in the order of their oldest task
-	pool      []*group // groups of earlier plans, to be used again
-	of        []*group // by task
-	begun     []bool   // by task
+	facts     map[string]*facts  // by node id
+	warmth    map[string]bool    // contexts that are warm anywhere
+	views     map[string][]*view // by the model's name as asked for
+	groups    []*group           // in the order of their oldest task
+	pool      []*group           // groups of earlier plans, to be used again
+	of        []int32            // by task: index of its group
+	begun     []bool             // by task
 	order     []rank
 	cold      []*group
+	offers    []bid
+	epoch     uint64          // of forecasts
+	slab      []NodeVerdict   // to be handed out
+	runs      []int32         // by task: index of its run's share
+	ages      []time.Duration // by task
 	byRun     map[string]int
 	shares    []share
 	resources []resource
@@ -63,8 +72,9 @@ func (p *Planner) Place(s Snapshot, limits Limits) Plan {
 
 // begin takes up a snapshot.
 func (p *Planner) begin(s *Snapshot, limits Limits) {
-	if p.known == nil {
-		p.known, p.fits, p.byRun, p.measured = map[groupKey]*group{}, map[fitKey][]*fit{}, map[string]int{}, map[string]measurement{}
+	if p.views == nil {
+		p.views, p.byRun, p.measured = map[string][]*view{}, map[string]int{}, map[string]measurement{}
+		p.facts, p.warmth = map[string]*facts{}, map[string]bool{}
 	}
 	p.now, p.limits, p.caps, p.received, p.tasks = s.Now, limits, s.Resources, s.Received, s.Waiting
 	p.resources, p.decisions, p.moves = p.resources[:0], p.decisions[:0], p.moves[:0]
@@ -91,18 +101,17 @@ func Admit(s Snapshot, model string, context int, limits Limits) (bool, Explanat
 	p.begin(&s, limits)
 	g := p.groups[0]
 	e := Explanation{Nodes: p.verdicts(g)}
-	if len(g.sites) > 0 {
-		e.Summary = fmt.Sprintf("%s at %d tokens can run on %s", g.key.model, g.context(), and(p.names(g)))
+	if g.anywhere() {
+		e.Summary = fmt.Sprintf("%s at %d tokens can run on %s", g.model, g.tokens(), and(p.names(g)))
 		return true, e
 	}
 	e.Wait, e.Summary = p.outlook(g, e.Nodes)
 	return e.Wait == WaitNode || e.Wait == WaitFacts, e
 }
 
-func (p *Planner) names(g *group) []string {
-	names := make([]string, len(g.sites))
-	for k := range g.sites {
-		names[k] = p.hosts[g.sites[k].host].name()
+func (p *Planner) names(g *group) (names []string) {
+	for s := range g.nodes {
+		names = append(names, p.hosts[s.host].name())
 	}
 	return names
 }

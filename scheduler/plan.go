@@ -62,23 +62,66 @@ const (
 
 // Explanation says why: one verdict per node, and what the task waits for, if it does.
 type Explanation struct {
-	Summary string  // one sentence
-	Wait    WaitFor // empty unless the action is Wait, or Admit says what the run would wait for
-	Nodes   []NodeVerdict
+	Summary string         // one sentence
+	Wait    WaitFor        // empty unless the action is Wait, or Admit says what the run would wait for
+	Nodes   []*NodeVerdict // never changed; explanations share them
 }
 
-// NodeVerdict is how one node looks to one task. The three numbers are bytes; Short is 0 when it fits.
+// NodeVerdict is how one node looks to one task. What a reason does not need is zero. Why says it in words.
 type NodeVerdict struct {
 	Node      string
 	Name      string
 	Verdict   Verdict
-	Need      uint64
-	Available Bytes
-	Short     uint64
-	Largest   int      // largest context in tokens that would fit when the node is empty; 0 none or unknown
-	Evict     []string // names of models that would have to go
-	Why       string   // one clause for people
-	Expect    Expect   // the parts of the score
+	Reason    Reason
+	State     NodeState     `json:",omitzero"` // of the node
+	Need      uint64        `json:",omitzero"` // bytes
+	Available Bytes         `json:",omitzero"` // once Evict is unloaded
+	Short     uint64        `json:",omitzero"` // bytes; 0 when it fits
+	Context   int           `json:",omitzero"` // tokens per slot that Need is for
+	Largest   int           `json:",omitzero"` // largest context in tokens that would fit when the node is empty; 0 none or unknown
+	Evict     []string      `json:",omitzero"` // names of models that would have to go
+	Stay      []Stay        `json:",omitzero"` // models that take the room meanwhile
+	Model     string        `json:",omitzero"` // name that Reason is about
+	Busy      int           `json:",omitzero"` // slots, or calls, of Of
+	Of        int           `json:",omitzero"` // slots, or calls with a cap on them
+	For       time.Duration `json:",omitzero"` // how long since or until, see Reason
+	Expect    Expect        `json:",omitzero"` // the parts of the score
+}
+
+// Reason is what decided a verdict.
+type Reason string
+
+// The reasons.
+const (
+	ReasonSlot     Reason = "slot"     // loaded, and a slot is free
+	ReasonBusy     Reason = "busy"     // loaded, and every slot is busy
+	ReasonCalls    Reason = "calls"    // loaded, and the node runs as many calls as it may
+	ReasonRoom     Reason = "room"     // there is room, or will be once Evict is unloaded
+	ReasonShort    Reason = "short"    // no room while Stay stays
+	ReasonLoading  Reason = "loading"  // it is being loaded there
+	ReasonMaking   Reason = "making"   // room is being made for it
+	ReasonYields   Reason = "yields"   // it makes room for a model that has waited longer
+	ReasonOther    Reason = "other"    // Model is being loaded
+	ReasonReserved Reason = "reserved" // room is being made for Model
+	ReasonLarge    Reason = "large"    // does not fit the empty node
+	ReasonEmbeds   Reason = "embeds"   // only makes embeddings
+	ReasonState    Reason = "state"    // the node is not up; For since it was last seen
+	ReasonMissing  Reason = "missing"  // not pulled there
+	ReasonAnother  Reason = "another"  // a model of that name is pulled there, but not that of digest Model
+	ReasonPinned   Reason = "pinned"   // the attempt already runs elsewhere
+	ReasonSpilled  Reason = "spilled"  // did not fit there a short while ago; For until it is tried again
+	ReasonRooted   Reason = "rooted"   // unloads do not remove Stay
+	ReasonMemory   Reason = "memory"   // the node's memory is not known
+	ReasonShape    Reason = "shape"    // the model's shape is not known
+	ReasonFailed   Reason = "failed"   // an earlier attempt failed there
+)
+
+// Stay is a loaded model that stays for now.
+type Stay struct {
+	Model string
+	Cause string        // "in use", "pinned", "foreign" or "stuck"
+	Times int           // unloads in a row that left it in memory
+	Retry time.Duration // until the next one
 }
 
 // Expect is when a call would end on a node, by part, from now. All of it is an estimate; zero where the node cannot take it.

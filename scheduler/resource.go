@@ -36,7 +36,7 @@ func (p *Planner) resource(name string) int {
 
 // closed is the first resource of the group that allows no start now, or nil.
 func (p *Planner) closed(g *group) *resource {
-	for _, i := range g.resources {
+	for _, i := range g.needs {
 		if p.resources[i].free <= 0 {
 			return &p.resources[i]
 		}
@@ -46,7 +46,7 @@ func (p *Planner) closed(g *group) *resource {
 
 // hold takes one of each resource of the group.
 func (p *Planner) hold(g *group) {
-	for _, i := range g.resources {
+	for _, i := range g.needs {
 		r := &p.resources[i]
 		r.InUse++
 		r.Tokens--
@@ -59,13 +59,13 @@ func (p *Planner) hold(g *group) {
 // tasks that need fewer would else take them in turns for ever. Groups are in the order of their oldest task.
 func (p *Planner) keepResources() {
 	for _, g := range p.groups {
-		for _, i := range g.resources {
+		for _, i := range g.needs {
 			p.resources[i].waiting += g.tasks
 		}
 		if p.closed(g) == nil || !p.overdue(g) {
 			continue
 		}
-		for _, i := range g.resources {
+		for _, i := range g.needs {
 			p.resources[i].free--
 		}
 	}
@@ -74,7 +74,7 @@ func (p *Planner) keepResources() {
 // open is how many tasks of the group its resources let start now.
 func (p *Planner) open(g *group) int {
 	n := g.waiting()
-	for _, i := range g.resources {
+	for _, i := range g.needs {
 		n = min(n, p.resources[i].free)
 	}
 	return max(n, 0)

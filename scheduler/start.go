@@ -10,22 +10,21 @@ import (
 // models are counted on, and when the last task of every group would end. It decides nothing.
 func (p *Planner) forecast(priority Priority) {
 	p.save()
+	p.epoch++
 	for _, h := range p.hosts {
 		h.front = math.MaxUint8
 	}
-	for _, r := range p.queue(priority) {
-		g := p.of[r.task]
-		t := &p.tasks[r.task]
-		c, _ := p.decide(g, t)
-		if (c.site < 0 || c.begin > 0) && !g.behind {
+	for _, r := range p.queue(priority, false) {
+		g := p.groupOf(r.task)
+		c, _ := p.decide(g, r.task)
+		if (c.s == nil || c.begin > 0) && !g.behind {
 			g.first, g.behind = r.task, true
 		}
-		if c.site < 0 || p.open(g) == 0 && !p.overdue(g) {
+		if c.s == nil || p.open(g) == 0 && !p.overdue(g) {
 			continue
 		}
-		s := &g.sites[c.site]
-		h := p.hosts[s.host]
-		res := &h.residents[s.at]
+		h := p.hosts[c.s.host]
+		res := &h.residents[c.s.at]
 		p.take(h, res, c.end)
 		res.wanted = true
 		g.level = max(g.level, c.end)
@@ -35,7 +34,7 @@ func (p *Planner) forecast(priority Priority) {
 		}
 	}
 	for _, g := range p.groups {
-		if g.key.priority == priority && g.key.pinned == "" {
+		if g.priority == priority && g.pinned == "" {
 			p.forecastRest(g)
 		}
 	}
@@ -43,31 +42,28 @@ func (p *Planner) forecast(priority Priority) {
 
 // forecastRest books the tasks that are not looked at one by one, all of the mean size.
 func (p *Planner) forecastRest(g *group) {
-	g.rate = 0
-	for k := range g.sites {
-		s := &g.sites[k]
-		if r := p.usable(s); r != nil {
-			g.rate += p.throughput(p.hosts[s.host], r.slots, s.serve)
-		}
+	for s, r := range g.placed(p) {
+		h := p.hosts[s.host]
+		g.rate += h.throughput(r.slots, g.serve(s))
 	}
-	rest := g.tasks - len(g.head)
+	rest := min(g.tasks, p.open(g)) - len(g.head)
 	if g.rate == 0 || rest <= 0 {
 		return
 	}
 	g.level += time.Duration(float64(rest) / g.rate)
-	for k := range g.sites {
-		s := &g.sites[k]
-		if r := p.usable(s); r != nil {
-			p.fill(r.ends, g.level)
-			if !r.coming {
-				p.fill(p.hosts[s.host].servers, g.level)
-			}
+	for s, r := range g.placed(p) {
+		h := p.hosts[s.host]
+		p.fill(r.ends, g.level)
+		r.wanted = true
+		if !r.coming {
+			p.fill(h.servers, g.level)
 		}
+		p.settleEnds(h)
 	}
 }
 
 // throughput is how many calls end per nanosecond on some slots of a host.
-func (p *Planner) throughput(h *host, slots int, serve time.Duration) float64 {
+func (h *host) throughput(slots int, serve time.Duration) float64 {
 	if h.MaxCalls > 0 {
 		slots = min(slots, h.MaxCalls)
 	}
@@ -82,14 +78,19 @@ func (p *Planner) fill(s places, until time.Duration) {
 }
 
 // save and restore keep what is really taken while a forecast is made.
-func (p *Planner) save()    { p.saved = append(p.saved[:0], p.ends...) }
-func (p *Planner) restore() { copy(p.ends, p.saved) }
+func (p *Planner) save() { p.saved = append(p.saved[:0], p.ends...) }
+func (p *Planner) restore() {
+	copy(p.ends, p.saved)
+	for _, h := range p.hosts {
+		p.settleEnds(h)
+	}
+}
 
-// queue is the heads of all groups of a priority, in order.
-func (p *Planner) queue(priority Priority) []rank {
+// queue is the heads of all groups of a priority, in order, or only of those for which a slot is free.
+func (p *Planner) queue(priority Priority, free bool) []rank {
 	p.order = p.order[:0]
 	for _, g := range p.groups {
-		if g.key.priority == priority {
+		if g.priority == priority && (!free || g.free) {
 			p.order = append(p.order, g.head...)
 		}
 	}
@@ -97,23 +98,9 @@ func (p *Planner) queue(priority Priority) []rank {
 	return p.order
 }
 
-// usable is the resident that a site can use, or nil.
-func (p *Planner) usable(s *site) *resident {
-	h := p.hosts[s.host]
-	if s.at < 0 {
-		if s.at = h.find(s.fit); s.at < 0 {
-			return nil
-		}
-	}
-	if r := &h.residents[s.at]; !r.leaving {
-		return r
-	}
-	return nil
-}
-
-// choice is where a task would run, and when; site is -1 when nowhere.
+// choice is where a task would run, and when; s is nil when nowhere.
 type choice struct {
-	site       int
+	s          *site
 	begin, end time.Duration
 }
 
@@ -125,20 +112,17 @@ const crowding = 0.35
 // and then which is the least busy for its slots, then the preferred node, then the first by id. A slot that is still busy is worth
 // waiting for only when the call would end sooner there than on the free one alone.
 func (p *Planner) best(g *group, t *Task) (free, later choice) {
-	free.site, later.site = -1, -1
 	var of *resident
 	var least time.Duration
-	for k := range g.sites {
-		s := &g.sites[k]
-		r := p.usable(s)
-		if r == nil {
-			continue
-		}
+	for s, r := range g.placed(p) {
 		h := p.hosts[s.host]
-		d, begin := p.serveOn(s, t), p.begins(h, r)
-		c := choice{site: k, begin: begin, end: begin + d}
-		if begin > 0 {
-			if later.site < 0 || c.end < later.end {
+		d := s.pace.serve(t.Work, t.Embed)
+		if h.warm(s.at, r, t) {
+			d = max(d-s.pace.shared(t), time.Millisecond)
+		}
+		c := choice{s: s, begin: h.begins(r)}
+		if c.end = c.begin + d; c.begin > 0 {
+			if later.s == nil || c.end < later.end {
 				later = c
 			}
 			continue
@@ -155,62 +139,48 @@ func (p *Planner) best(g *group, t *Task) (free, later choice) {
 	return free, later
 }
 
-// serveOn is how long a task takes on a site alone.
-func (p *Planner) serveOn(s *site, t *Task) time.Duration {
-	d := s.pace.serve(t.Work, t.Embed)
-	if p.warm(s, t) {
-		d = max(d-s.pace.shared(t), time.Millisecond)
-	}
-	return d
-}
-
 // decide chooses between a free slot and a later one. Beyond its bound a task takes what is free.
-func (p *Planner) decide(g *group, t *Task) (c choice, waits bool) {
+func (p *Planner) decide(g *group, i int32) (c choice, waits bool) {
+	t := &p.tasks[i]
 	free, later := p.best(g, t)
 	switch {
-	case free.site < 0:
+	case free.s == nil:
 		return later, false
-	case later.site >= 0 && later.end < free.end && p.age(t.Ready) < g.bound:
+	case later.s != nil && later.end < free.end && p.ages[i] < g.bound:
 		return later, true
 	default:
 		return free, false
 	}
 }
 
-// warm reports whether what the task shares with others is in a slot's cache: one slot keeps one context.
-func (p *Planner) warm(s *site, t *Task) bool {
-	if t.Affinity == "" || s.at < 0 {
+// warm reports whether what a task shares with others is in a slot's cache: one slot keeps one context.
+func (h *host) warm(j int, r *resident, t *Task) bool {
+	if t.Affinity == "" || !h.inMemory(j) {
 		return false
 	}
-	h := p.hosts[s.host]
-	if s.at >= len(h.Loaded) {
-		return false
-	}
-	recent := h.Loaded[s.at].Affinity
-	return slices.Contains(recent[:min(len(recent), h.residents[s.at].slots)], t.Affinity)
+	recent := h.Loaded[j].Affinity
+	return slices.Contains(recent[:min(len(recent), r.slots)], t.Affinity)
 }
 
 // start (rule 5) starts the tasks of a priority whose best site has a free slot, in order. One that ends sooner on a slot that is
 // still busy, or on a load under way, waits for that; beyond its bound it takes what is free.
 func (p *Planner) start(priority Priority) {
-	for _, r := range p.queue(priority) {
-		g := p.of[r.task]
-		t := &p.tasks[r.task]
+	for _, r := range p.queue(priority, true) {
+		g := p.groupOf(r.task)
 		if p.closed(g) != nil {
 			continue
 		}
-		c, waits := p.decide(g, t)
-		if c.site < 0 {
+		c, waits := p.decide(g, r.task)
+		if c.s == nil {
 			continue
 		}
-		s := &g.sites[c.site]
-		h := p.hosts[s.host]
+		h := p.hosts[c.s.host]
 		if c.begin == 0 {
-			p.launch(g, s, r.task)
+			p.launch(g, c.s, r.task)
 		} else if waits {
 			g.faster = h.name()
 		}
-		p.take(h, &h.residents[s.at], c.end)
+		p.take(h, &h.residents[c.s.at], c.end)
 	}
 }
 
@@ -221,6 +191,7 @@ func (p *Planner) launch(g *group, s *site, task int32) {
 	why := p.whyStart(g, s)
 	r.busy++
 	h.calls++
+	h.stamp++
 	g.started++
 	p.hold(g)
 	p.begun[task] = true
@@ -232,19 +203,19 @@ func (p *Planner) launch(g *group, s *site, task int32) {
 // reattach gives pinned tasks back to their nodes. They need no free slot and no resource, because they hold them.
 func (p *Planner) reattach() {
 	for i := range p.tasks {
-		g := p.of[i]
-		if g.key.pinned == "" || len(g.sites) == 0 {
+		g := p.groupOf(int32(i))
+		if g.pinned == "" || len(g.place) == 0 {
 			continue
 		}
-		s := &g.sites[0]
-		if h := p.hosts[s.host]; s.at >= 0 && s.at < len(h.Loaded) {
-			for _, k := range g.resources { // held already
+		s := &g.place[0]
+		if h := p.hosts[s.host]; h.inMemory(s.at) {
+			for _, k := range g.needs { // held already
 				p.resources[k].InUse--
 				p.resources[k].Tokens++
 				p.resources[k].free++
 			}
 			p.launch(g, s, int32(i))
-			p.take(h, &h.residents[s.at], s.serve)
+			p.take(h, &h.residents[s.at], g.serve(s))
 		}
 	}
 }

@@ -4,22 +4,22 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 )
 
 // loadPins (rule 8) loads the models that a person keeps on a node, before anything else takes the room, on what is free or idle.
 func (p *Planner) loadPins() {
 	for _, model := range slices.Sorted(maps.Keys(p.limits.Pins)) {
-		for _, h := range p.hosts {
+		for i, h := range p.hosts {
 			if h.State == NodeUp && h.loading == nil && p.limits.pinned(h, model) {
-				p.loadPin(h, model)
+				p.loadPin(i, model)
 			}
 		}
 	}
 }
 
-func (p *Planner) loadPin(h *host, model string) {
-	f := fitOn(h, tagged(model), "", p.limits.contextOf(tagged(model)), p.shapes, p.limits)
+func (p *Planner) loadPin(i int, model string) {
+	h := p.hosts[i]
+	f := p.viewOf(&Task{Model: model}).fits[i]
 	if f.model == nil || p.shunned(h, f) || h.clearing != nil || h.reserved != nil || h.holds(f.digest) || h.MaxCalls > 0 && h.calls >= h.MaxCalls {
 		return
 	}
@@ -32,16 +32,11 @@ func (p *Planner) loadPin(h *host, model string) {
 			p.unload(h, j, "", because("unload %s from %s: nothing uses it, and %s is pinned there", h.Loaded[j].Name, h.name(), model))
 		}
 	default:
-		pace := p.paceOf(h, f.digest, f.shape, f.weights, f.model.FileBytes)
-		p.loadOn(h, f, w, pace.load, "", because("load %s on %s: it is pinned there", f.model.Name, h.name()))
-		r := resident{digest: f.digest, context: f.context, slots: f.slots, pace: pace, coming: true, kept: true}
-		r.ends = p.book(slices.Repeat([]time.Duration{pace.load}, r.slots), r.slots)
-		h.residents = append(h.residents, r)
-		h.calls++
-		if h.MaxCalls > 0 {
-			k, _ := p.first(h.servers)
-			p.ends[k] = pace.load
-		}
+		s := p.siteOf(i, f)
+		p.loadOn(h, f, w, s.pace.load, "", because("load %s on %s: it is pinned there", f.model.Name, h.name()))
+		p.save()
+		p.come(h, &s, s.pace.load, s.pace.load)
+		p.occupyServer(h, s.pace.load)
 	}
 }
 

@@ -184,7 +184,7 @@ func explanation(subject string, e scheduler.Explanation) *coordinatorv1.Explana
 	m := &coordinatorv1.Explanation{Subject: subject, Summary: e.Summary, WaitingFor: string(e.Wait)}
 	for _, n := range e.Nodes {
 		m.Nodes = append(m.Nodes, &coordinatorv1.NodeVerdict{Node: n.Name, Verdict: string(n.Verdict), NeedBytes: n.Need, AvailableBytes: optional(n.Available), ShortBytes: n.Short,
-			LargestContext: int32(n.Largest), Evict: n.Evict, Why: n.Why, WaitNanos: int64(n.Expect.Wait), LoadNanos: int64(n.Expect.Load), ServeNanos: int64(n.Expect.Serve)})
+			LargestContext: int32(n.Largest), Evict: n.Evict, Why: n.Why(), WaitNanos: int64(n.Expect.Wait), LoadNanos: int64(n.Expect.Load), ServeNanos: int64(n.Expect.Serve)})
 	}
 	return m
 }

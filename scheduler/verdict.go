@@ -1,0 +1,298 @@
+package scheduler
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// verdicts are how every node looks to the group now. Each is made once, until something changes on its node.
+func (p *Planner) verdicts(g *group) []*NodeVerdict {
+	v := g.view
+	if g.pinned != "" {
+		out := make([]*NodeVerdict, len(p.hosts))
+		for i := range p.hosts {
+			out[i] = p.verdict(v, i, g.pinned)
+		}
+		return out
+	}
+	if len(v.verdicts) == 0 {
+		v.verdicts = append(v.verdicts, make([]*NodeVerdict, len(p.hosts))...)
+		v.seen = append(v.seen[:0], make([]uint32, len(p.hosts))...)
+	}
+	for i, h := range p.hosts {
+		if v.verdicts[i] == nil || v.seen[i] != h.stamp {
+			v.verdicts[i], v.seen[i] = p.verdict(v, i, ""), h.stamp
+		}
+	}
+	out := slices.Clone(v.verdicts)
+	for _, i := range g.banned {
+		h := p.hosts[i]
+		out[i] = &NodeVerdict{Node: h.ID, Name: h.name(), State: h.State, Verdict: VerdictExcluded, Reason: ReasonFailed}
+	}
+	return out
+}
+
+// verdict looks at one node.
+func (p *Planner) verdict(v *view, i int, pinned string) *NodeVerdict {
+	h, f := p.hosts[i], v.fits[i]
+	if len(p.slab) == 0 {
+		p.slab = make([]NodeVerdict, 32)
+	}
+	out := &p.slab[0]
+	p.slab = p.slab[1:]
+	*out = NodeVerdict{Node: h.ID, Name: h.name(), State: h.State, Context: f.context, Largest: f.most}
+	if len(f.needs) > 0 {
+		out.Need, out.Available, out.Short = f.room.need, Bytes{N: f.room.available, Known: true}, f.room.short
+	}
+	if !p.static(out, v, i, pinned) {
+		p.dynamic(out, v, i)
+	}
+	return out
+}
+
+func (out *NodeVerdict) is(v Verdict, r Reason) { out.Verdict, out.Reason = v, r }
+
+// static finds what does not depend on what runs there now, and reports whether that decides.
+func (p *Planner) static(out *NodeVerdict, v *view, i int, pinned string) bool {
+	h, f := p.hosts[i], v.fits[i]
+	candidate := pinned == "" && v.at[i] >= 0 || pinned != "" && p.eligible(h, f, v.embed, pinned)
+	switch {
+	case f.wrongKind(v.embed):
+		out.is(VerdictTooLarge, ReasonEmbeds)
+	case v.tooLarge(i) && !candidate:
+		out.is(VerdictTooLarge, ReasonLarge)
+	case h.State != NodeUp && !candidate:
+		out.is(VerdictExcluded, ReasonState)
+		if !h.LastSeen.IsZero() {
+			out.For = p.now.Sub(h.LastSeen)
+		}
+	case f.other:
+		out.is(VerdictNoModel, ReasonAnother)
+		out.Model = f.digest
+	case f.model == nil:
+		out.is(VerdictNoModel, ReasonMissing)
+	case pinned != "" && pinned != h.ID:
+		out.is(VerdictExcluded, ReasonPinned)
+	case p.shunned(h, f):
+		out.is(VerdictExcluded, ReasonSpilled)
+		out.For = h.shunnedUntil(f).Sub(p.now)
+	case candidate:
+		return false
+	case v.blocked(h, i):
+		out.is(VerdictExcluded, ReasonRooted)
+		out.Stay = p.stay(h, h.rooted)
+	case len(f.needs) == 0 && !h.memory.known:
+		out.is(VerdictUnknown, ReasonMemory)
+	default:
+		out.is(VerdictUnknown, ReasonShape)
+	}
+	return true
+}
+
+// dynamic is the verdict on a candidate: what is loaded, loading and running there.
+func (p *Planner) dynamic(out *NodeVerdict, v *view, i int) {
+	h, f := p.hosts[i], v.fits[i]
+	j := h.find(f)
+	out.is(VerdictWait, "")
+	switch {
+	case h.clearing != nil && h.clearing.view == v:
+		out.Reason, out.Stay = ReasonMaking, p.stay(h, h.lingers)
+	case h.loads(f):
+		out.Reason = ReasonLoading
+	case h.inMemory(j) && h.residents[j].leaving:
+		out.Reason = ReasonYields
+	case h.inMemory(j):
+		p.slotVerdict(out, h, j)
+	case h.loading != nil:
+		out.Reason, out.Model = ReasonOther, h.loading.Name
+	case h.clearing != nil || h.reserved != nil && h.reserved.view != v:
+		out.Reason, out.Model = ReasonReserved, cmp.Or(h.clearing, h.reserved).model
+	default:
+		p.roomVerdict(out, h, f)
+	}
+	if k := v.at[i]; k >= 0 {
+		out.Expect = p.outlookOn(v, &v.sites[k])
+	}
+}
+
+func (p *Planner) slotVerdict(out *NodeVerdict, h *host, j int) {
+	r := &h.residents[j]
+	out.Busy, out.Of = r.busy, r.slots
+	switch {
+	case r.busy >= r.slots:
+		out.Reason = ReasonBusy
+	case h.MaxCalls > 0 && h.calls >= h.MaxCalls:
+		out.Reason, out.Busy, out.Of = ReasonCalls, h.calls, h.MaxCalls
+	default:
+		out.is(VerdictFits, ReasonSlot)
+	}
+}
+
+func (p *Planner) roomVerdict(out *NodeVerdict, h *host, f *fit) {
+	w := h.clear(f, h.spare)
+	out.Need, out.Available, out.Short = w.room.need, Bytes{N: w.room.available, Known: true}, w.room.short
+	for _, j := range w.evict {
+		out.Evict = append(out.Evict, h.Loaded[j].Name)
+	}
+	if w.ok {
+		out.is(VerdictFits, ReasonRoom)
+		return
+	}
+	out.Reason, out.Stay = ReasonShort, p.stay(h, func(j int) bool { return !h.spare(j) || h.lingers(j) })
+}
+
+// outlookOn is when a call would end on a site, as things are.
+func (p *Planner) outlookOn(v *view, s *site) Expect {
+	h := p.hosts[s.host]
+	e := Expect{Serve: s.pace.serve(v.all.mean(), v.embed)}
+	switch {
+	case s.at >= 0:
+		e.Wait = h.begins(&h.residents[s.at])
+	default:
+		e.Wait, e.Load = h.token, s.pace.load
+	}
+	return e
+}
+
+// lingers reports whether an unload left loaded model j in memory.
+func (h *host) lingers(j int) bool { return h.Loaded[j].Stuck > 0 }
+
+// stay lists loaded models that stay, and why.
+func (p *Planner) stay(h *host, which func(j int) bool) (list []Stay) {
+	for j := range h.Loaded {
+		if !which(j) {
+			continue
+		}
+		l := &h.Loaded[j]
+		one := Stay{Model: l.Name, Cause: "in use"}
+		switch {
+		case l.Stuck > 0:
+			one.Cause, one.Times = "stuck", l.Stuck
+			if h.residents[j].stuck {
+				one.Retry = l.Retry.Sub(p.now)
+			}
+		case l.Foreign:
+			one.Cause = "foreign"
+		case h.residents[j].kept:
+			one.Cause = "pinned"
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+// Why is the reason in one clause for people.
+func (v *NodeVerdict) Why() string {
+	switch v.Reason {
+	case ReasonSlot, ReasonBusy:
+		return fmt.Sprintf("loaded, %d of %d slots busy", v.Busy, v.Of)
+	case ReasonCalls:
+		return fmt.Sprintf("loaded, and the machine runs %d of %d calls", v.Busy, v.Of)
+	case ReasonRoom:
+		return v.room()
+	case ReasonShort:
+		return fmt.Sprintf("%s, %s short%s", v.room(), gib(v.Short), v.stays())
+	case ReasonLoading:
+		return "it is being loaded there"
+	case ReasonMaking:
+		return "room is being made for it there" + v.stays()
+	case ReasonYields:
+		return "it makes room there for a model that has waited longer"
+	case ReasonOther:
+		return v.Model + " is being loaded there"
+	case ReasonReserved:
+		return "room is being made there for " + v.Model
+	case ReasonLarge:
+		return fmt.Sprintf("needs %s at %d tokens, has %s when empty, %s short; %s",
+			gib(v.Need), v.Context, gib(v.Available.N), gib(v.Short), largest(v.Largest))
+	case ReasonAnother:
+		return fmt.Sprintf("another model of that name is there; the run began with digest %.12s", v.Model)
+	case ReasonState:
+		return v.state()
+	case ReasonSpilled:
+		return fmt.Sprintf("it did not fit there a short while ago; not tried again for %s", span(v.For))
+	case ReasonRooted:
+		return v.rooted()
+	default:
+		return cmp.Or(reasons[v.Reason], string(v.Reason))
+	}
+}
+
+var reasons = map[Reason]string{
+	ReasonEmbeds:  "it only makes embeddings",
+	ReasonMissing: "the model is not pulled there",
+	ReasonPinned:  "the attempt already runs on another machine",
+	ReasonMemory:  "its memory is not known",
+	ReasonShape:   "the model's shape is not known yet",
+	ReasonFailed:  "an earlier attempt failed there",
+}
+
+func (v *NodeVerdict) room() string {
+	s := fmt.Sprintf("needs %s, %s available", gib(v.Need), gib(v.Available.N))
+	if len(v.Evict) > 0 {
+		s += " once " + and(v.Evict) + ifSome(len(v.Evict), " is unloaded", " are unloaded")
+	}
+	return s
+}
+
+func (v *NodeVerdict) state() string {
+	switch v.State {
+	case NodeLost:
+		if v.For == 0 {
+			return "lost"
+		}
+		return fmt.Sprintf("lost, last seen %s ago", span(v.For))
+	case NodeDraining:
+		return "draining: it takes nothing new"
+	case NodeDegraded:
+		return "degraded: its Ollama does not answer or its accelerator is lost"
+	case NodePaused:
+		return "paused: outside its hours of use, or by a person"
+	default:
+		return fmt.Sprintf("its state %q is not known here", string(v.State))
+	}
+}
+
+// rooted says what keeps the memory of the node, and what helps.
+func (v *NodeVerdict) rooted() string {
+	names, tries := []string{}, 0
+	for _, s := range v.Stay {
+		names, tries = append(names, s.Model), max(tries, s.Times)
+	}
+	return fmt.Sprintf("its Ollama keeps %s in memory, which %d unloads did not remove: restart Ollama there", and(names), tries)
+}
+
+// stays says which models stay, and why.
+func (v *NodeVerdict) stays() string {
+	var b strings.Builder
+	before := " while "
+	for _, cause := range []struct{ name, one, many string }{
+		{"foreign", " is not ours to unload", " are not ours to unload"},
+		{"pinned", " is pinned", " are pinned"},
+		{"in use", " is in use", " are in use"},
+	} {
+		var names []string
+		for _, s := range v.Stay {
+			if s.Cause == cause.name {
+				names = append(names, s.Model)
+			}
+		}
+		if len(names) > 0 {
+			b.WriteString(before + and(names) + ifSome(len(names), cause.one, cause.many))
+			before = ", "
+		}
+	}
+	for _, s := range v.Stay {
+		if s.Cause != "stuck" {
+			continue
+		}
+		fmt.Fprintf(&b, "; %s stayed in memory after %d unload%s", s.Model, s.Times, ifSome(s.Times, "", "s"))
+		if s.Retry > 0 {
+			fmt.Fprintf(&b, ", tried again in %s", span(s.Retry+time.Second))
+		}
+	}
+	return b.String()
+}
