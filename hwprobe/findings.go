@@ -23,11 +23,32 @@ func (f *Findings) Warn(code WarningCode, device, message, next string) {
 	f.Warnings = append(f.Warnings, Warning{Code: code, Device: device, Message: message, Next: next})
 }
 
-// SetTotal sets a pool's total and its source together; an unknown number has no source.
-func (p *Pool) SetTotal(value Bytes, from Source) { set(&p.TotalBytes, &p.TotalSource, value, from) }
+// SetTotal sets a pool's total and its source together; an unknown number has no source. A total that no memory has is unknown,
+// see Size.
+func (p *Pool) SetTotal(value Bytes, from Source) {
+	set(&p.TotalBytes, &p.TotalSource, Size(value), from)
+}
 
-// SetFree sets a pool's free bytes and their source together; an unknown number has no source.
-func (p *Pool) SetFree(value Bytes, from Source) { set(&p.FreeBytes, &p.FreeSource, value, from) }
+// SetFree sets a pool's free bytes and their source together; an unknown number has no source, and what is free of more than
+// there can be is unknown.
+func (p *Pool) SetFree(value Bytes, from Source) {
+	if value.Or(0) > mostMemory {
+		value = Bytes{}
+	}
+	set(&p.FreeBytes, &p.FreeSource, value, from)
+}
+
+// mostMemory is more than any machine has: a processor of today addresses 4 PiB at most (Intel's five-level paging, 52 bits).
+// What a bus reads from a device that is not there any more is all ones, which is larger.
+const mostMemory = 1 << 52
+
+// Size is a size of memory as told, unknown where it is one that no memory has: 0, or more than a machine can address.
+func Size(told Bytes) Bytes {
+	if n := told.Or(0); n == 0 || n > mostMemory {
+		return Bytes{}
+	}
+	return told
+}
 
 func set(number *Bytes, source *Source, value Bytes, from Source) {
 	*number, *source = value, ""

@@ -33,7 +33,7 @@ func kfdNodes(root fs.FS) []kfdNode {
 			continue
 		}
 		bank := source.ReadText(root, path.Join(dir, "mem_banks/0/properties"))
-		node.bank = sizeOf(source.ParseUint(source.FieldOf(bank, "size_in_bytes")))
+		node.bank = hwprobe.Size(source.ParseUint(source.FieldOf(bank, "size_in_bytes")))
 		nodes = append(nodes, node)
 	}
 	return nodes

@@ -21,17 +21,9 @@ type memory struct {
 func readMemory(root fs.FS, c drm.Card) memory {
 	read := func(name string) hwprobe.Bytes { return source.ReadUint(root, path.Join(c.Dir, "mem_info_"+name)) }
 	return memory{
-		vramTotal: sizeOf(read("vram_total")), vramUsed: read("vram_used"), visibleTotal: read("vis_vram_total"),
-		gttTotal: sizeOf(read("gtt_total")), gttUsed: read("gtt_used"),
+		vramTotal: hwprobe.Size(read("vram_total")), vramUsed: read("vram_used"), visibleTotal: read("vis_vram_total"),
+		gttTotal: hwprobe.Size(read("gtt_total")), gttUsed: read("gtt_used"),
 	}
-}
-
-// sizeOf is a total; no memory has none, so a total of 0 is one that is not told.
-func sizeOf(total hwprobe.Bytes) hwprobe.Bytes {
-	if total.Or(0) == 0 {
-		return hwprobe.Bytes{}
-	}
-	return total
 }
 
 // pool is the memory that a device draws on. A discrete card has its VRAM only. An APU's driver uses VRAM and GTT

@@ -146,8 +146,8 @@ func rocmUnits(devices map[int]smiFields) []unit {
 func rocmUnit(number int, s smiFields) unit {
 	u := unit{source: hwprobe.SourceROCmSMI, devices: 1}
 	u.memory = memory{
-		vramTotal: sizeOf(source.ParseUint(s["VRAM Total Memory (B)"])), vramUsed: source.ParseUint(s["VRAM Total Used Memory (B)"]),
-		gttTotal: sizeOf(source.ParseUint(s["GTT Total Memory (B)"])), gttUsed: source.ParseUint(s["GTT Total Used Memory (B)"]),
+		vramTotal: hwprobe.Size(source.ParseUint(s["VRAM Total Memory (B)"])), vramUsed: source.ParseUint(s["VRAM Total Used Memory (B)"]),
+		gttTotal: hwprobe.Size(source.ParseUint(s["GTT Total Memory (B)"])), gttUsed: source.ParseUint(s["GTT Total Used Memory (B)"]),
 	}
 	// "Card Model" is the PCI device of new versions; "Card model" of old ones is the board's, or "0x1002".
 	if id, isHex := strings.CutPrefix(s.first("Device ID", "GPU ID", "Card Model"), "0x"); isHex && len(id) == 4 {

@@ -31,9 +31,7 @@ func readMetal(ctx context.Context, calls source.Caller) ([]gpu, error) {
 		if g.vendor == hwprobe.Apple {
 			g.unified = hwprobe.Known(true) // Apple makes no other
 		}
-		if d.MaxWorkingSet.Or(0) > 0 {
-			g.memory = d.MaxWorkingSet
-		}
+		g.memory = hwprobe.Size(d.MaxWorkingSet)
 		gpus = append(gpus, g)
 	}
 	return gpus, nil

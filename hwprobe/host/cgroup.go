@@ -19,7 +19,7 @@ func Pool(root fs.FS, h hwprobe.Host) (hwprobe.Pool, []hwprobe.Warning) {
 	if !ok {
 		return p, nil
 	}
-	p.SetTotal(hwprobe.Known(limit), hwprobe.SourceCgroup)
+	p.SetTotal(hwprobe.Known(limit), hwprobe.SourceCgroup) // a limit of 0 is no total; nothing is free of it
 	if left := hwprobe.Least(free, h.AvailableBytes); left != h.AvailableBytes {
 		p.SetFree(left, hwprobe.SourceCgroup)
 	}
@@ -94,15 +94,15 @@ func memoryGroups(root fs.FS) []group {
 		if len(parts) != 3 {
 			continue
 		}
-		g, m := group{files: version2}, mounts.unified
+		g, places := group{files: version2}, mounts.unified
 		switch {
 		case parts[0] == "0" && parts[1] == "":
 		case contains(parts[1], "memory"):
-			g.files, m = version1, mounts.memory
+			g.files, places = version1, mounts.memory
 		default:
 			continue
 		}
-		g.mount, g.path = m.at, m.below(parts[2])
+		g.mount, g.path = placeOf(places, parts[2])
 		groups = append(groups, g)
 	}
 	return groups
@@ -114,11 +114,12 @@ type mount struct {
 	root string // path in the hierarchy of what is mounted
 }
 
-type mounts struct{ unified, memory mount }
+type mounts struct{ unified, memory []mount }
 
-// groupMounts finds the hierarchies in /proc/self/mountinfo; where it does not tell, they are in their usual places.
+// groupMounts finds the hierarchies in /proc/self/mountinfo; where it does not tell, they are in their usual places. One may be
+// there several times, as where a part of it is mounted for a container.
 func groupMounts(mountinfo string) mounts {
-	found := mounts{unified: mount{"sys/fs/cgroup", "/"}, memory: mount{"sys/fs/cgroup/memory", "/"}}
+	var found mounts
 	for line := range strings.Lines(mountinfo) {
 		before, after, _ := strings.Cut(line, " - ") // 36 35 0:31 ROOT POINT OPTIONS ... - TYPE SOURCE OPTIONS
 		place, kind := strings.Fields(before), strings.Fields(after)
@@ -128,26 +129,44 @@ func groupMounts(mountinfo string) mounts {
 		m := mount{at: path.Join(".", path.Clean("/"+place[4])), root: path.Clean(place[3])}
 		switch {
 		case kind[0] == "cgroup2":
-			found.unified = m
+			found.unified = append(found.unified, m)
 		case kind[0] == "cgroup" && contains(kind[2], "memory"):
-			found.memory = m
+			found.memory = append(found.memory, m)
 		}
+	}
+	if found.unified == nil {
+		found.unified = []mount{{"sys/fs/cgroup", "/"}}
+	}
+	if found.memory == nil {
+		found.memory = []mount{{"sys/fs/cgroup/memory", "/"}}
 	}
 	return found
 }
 
-// below is the path under the mount of a group that /proc/self/cgroup names. In a container without a namespace of its own the
-// name is the host's, and the mount begins at the container's own group; a group outside the mount is out of sight.
-func (m mount) below(name string) string {
+// placeOf is where a group that /proc/self/cgroup names can be read: in the mount that shows most of the way to it. One that
+// no mount shows is out of sight, and only its hierarchy's first mount says something: a container's own is all that it is given.
+func placeOf(mounts []mount, name string) (at, below string) {
+	best, at, below := "", mounts[0].at, "/"
+	for _, m := range mounts {
+		if path, inside := m.below(name); inside && (best == "" || len(m.root) < len(best)) {
+			best, at, below = m.root, m.at, path
+		}
+	}
+	return at, below
+}
+
+// below is the path under the mount of a group; in a container without a namespace of its own the name is the host's, and the
+// mount begins at the container's own group.
+func (m mount) below(name string) (below string, inside bool) {
 	name = path.Clean("/" + name)
 	if m.root == "/" {
-		return name
+		return name, true
 	}
 	rest, inside := strings.CutPrefix(name, m.root)
 	if !inside || rest != "" && rest[0] != '/' {
-		return "/"
+		return "/", false
 	}
-	return path.Clean("/" + rest)
+	return path.Clean("/" + rest), true
 }
 
 func contains(list, item string) bool {

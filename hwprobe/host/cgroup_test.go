@@ -52,6 +52,8 @@ func TestControlGroupLimits(t *testing.T) {
 			hwprobe.Known[uint64](4 << 30), hwprobe.Known[uint64](1 << 30), hwprobe.SourceCgroup},
 		"version 2: use unknown": {[]map[string]string{v2, below(root, map[string]string{"memory.max": "8589934592\n"})},
 			hwprobe.Known[uint64](8 << 30), hwprobe.Bytes{}, hwprobe.SourceCgroup},
+		"version 2: a limit of nothing": {[]map[string]string{v2, below(root, group("0\n", "4096\n", "0"))},
+			hwprobe.Bytes{}, hwprobe.Known[uint64](0), ""},
 		"version 2: more used than allowed": {[]map[string]string{v2, below(root, group("8589934592\n", "8589938688\n", "0"))},
 			hwprobe.Known[uint64](8 << 30), hwprobe.Known[uint64](0), hwprobe.SourceCgroup},
 		"version 2 in a namespace: the container is the root": {[]map[string]string{{"proc/self/cgroup": "0::/\n"}, mountOf("/", "/sys/fs/cgroup", "cgroup2", "nsdelegate"),
@@ -70,6 +72,13 @@ func TestControlGroupLimits(t *testing.T) {
 			below(root+"/memory/a", group1("8589934592\n", "1073741824\n", "0", "8589934592"))}, hwprobe.Known[uint64](8 << 30), hwprobe.Known[uint64](7 << 30), hwprobe.SourceCgroup},
 		"mounted at the root": {[]map[string]string{v2, mountOf("/", "/", "cgroup2", "x"), below("app", group("8589934592\n", "1073741824\n", "0"))},
 			hwprobe.Known[uint64](8 << 30), hwprobe.Known[uint64](7 << 30), hwprobe.SourceCgroup},
+		// A machine on which the group of another service is mounted, too, as container engines do (man 5 proc, mountinfo).
+		"another group is mounted beside": {[]map[string]string{v2, {"proc/self/mountinfo": "36 35 0:31 / /sys/fs/cgroup rw - cgroup2 cgroup rw\n37 35 0:31 /other /run/other rw - cgroup2 cgroup rw\n"},
+			below("run/other", group("1073741824\n", "0\n", "0")), below(root+"/app/worker", group("8589934592\n", "1073741824\n", "0"))},
+			hwprobe.Known[uint64](8 << 30), hwprobe.Known[uint64](7 << 30), hwprobe.SourceCgroup},
+		"its own group is mounted beside, without its parents": {[]map[string]string{v2, {"proc/self/mountinfo": "36 35 0:31 /app/worker /run/own rw - cgroup2 cgroup rw\n37 35 0:31 / /sys/fs/cgroup rw - cgroup2 cgroup rw\n"},
+			below("run/own", group("8589934592\n", "0\n", "0")), below(root+"/app/worker", group("8589934592\n", "0\n", "0")), below(root+"/app", group("4294967296\n", "0\n", "0"))},
+			hwprobe.Known[uint64](4 << 30), hwprobe.Known[uint64](4 << 30), hwprobe.SourceCgroup},
 		"mounted elsewhere": {[]map[string]string{v2, mountOf("/", "/mnt/groups", "cgroup2", "x"), below("mnt/groups/app/worker", group("8589934592\n", "1073741824\n", "0"))},
 			hwprobe.Known[uint64](8 << 30), hwprobe.Known[uint64](7 << 30), hwprobe.SourceCgroup},
 	} {
@@ -83,7 +92,7 @@ func TestControlGroupLimits(t *testing.T) {
 		if p.TotalBytes != c.total || p.FreeBytes != c.free || p.TotalSource != c.source {
 			t.Errorf("%s: pool %+v, want total %v, free %v from %s", name, p, c.total, c.free, c.source)
 		}
-		if limited := len(warnings) == 1 && warnings[0].Code == hwprobe.WarnMemoryLimited; limited != (c.source == hwprobe.SourceCgroup) {
+		if limited := len(warnings) == 1 && warnings[0].Code == hwprobe.WarnMemoryLimited; limited != (c.source != hwprobe.SourceOS) {
 			t.Errorf("%s: warnings %+v", name, warnings)
 		}
 	}
@@ -112,7 +121,7 @@ func FuzzPool(f *testing.F) {
 			}
 		}
 		p, _ := Pool(root, hwprobe.Host{TotalBytes: hwprobe.Known[uint64](total), AvailableBytes: hwprobe.Known[uint64](available)})
-		if n, known := p.TotalBytes.Value(); !known || n > total {
+		if n, known := p.TotalBytes.Value(); n > total || !known && p.FreeBytes.Or(0) != 0 { // a limit of 0 is no total
 			t.Errorf("total %v of %d", p.TotalBytes, uint64(total))
 		}
 		if n, known := p.FreeBytes.Value(); known && n > available {

@@ -20,8 +20,9 @@ func Read(ctx context.Context, m source.Machine) (hwprobe.Host, []hwprobe.Warnin
 	if total, available := meminfo(source.ReadText(m.Files, "proc/meminfo")); total != (hwprobe.Bytes{}) {
 		h.TotalBytes, h.AvailableBytes = total, available
 	}
-	// No running machine has zero of either: who says so could not read it.
-	h.TotalBytes, h.AvailableBytes = positive(h.TotalBytes), positive(h.AvailableBytes)
+	// Nothing may be available, but who says that of a machine without memory could not read either.
+	h.TotalBytes = hwprobe.Size(h.TotalBytes)
+	h.AvailableBytes = hwprobe.Least(h.AvailableBytes, h.TotalBytes)
 	const next = "check that the process may read the system's memory statistics (/proc/meminfo on Linux)"
 	unreadable := func(message string) []hwprobe.Warning {
 		return []hwprobe.Warning{{Code: hwprobe.WarnHostUnreadable, Message: message, Next: next}}
@@ -36,11 +37,4 @@ func Read(ctx context.Context, m source.Machine) (hwprobe.Host, []hwprobe.Warnin
 			Next: "nothing depends on them but what people see; check the process's rights if it matters"}}
 	}
 	return h, nil
-}
-
-func positive(b hwprobe.Bytes) hwprobe.Bytes {
-	if b.Or(0) == 0 {
-		return hwprobe.Bytes{}
-	}
-	return b
 }

@@ -24,7 +24,7 @@ func meminfo(text string) (total, available hwprobe.Bytes) {
 		}
 		available = hwprobe.Sum(fields["MemFree"], caches)
 	}
-	if total = fields["MemTotal"]; total != (hwprobe.Bytes{}) {
+	if total = hwprobe.Size(fields["MemTotal"]); total != (hwprobe.Bytes{}) {
 		available = hwprobe.Least(available, total)
 	}
 	return total, available

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -21,7 +22,11 @@ func TestMeminfo(t *testing.T) {
 		"more than there is":  {"MemTotal: 1000 kB\nMemAvailable: 2000 kB\n", "1024000", "1024000"},
 		"another unit":        {"MemTotal: 1000 MB\nMemAvailable: 2000\n", "unknown", "unknown"},
 		"no 64-bit number":    {"MemTotal: 18014398509481984 kB\nMemAvailable: -1 kB\n", "unknown", "unknown"},
-		"a total of zero":     {"MemTotal: 0 kB\nMemAvailable: 0 kB\n", "0", "0"}, // Read does not believe it
+		"a total of zero":     {"MemTotal: 0 kB\nMemAvailable: 0 kB\n", "unknown", "0"},
+		"nothing left":        {"MemTotal: 1000 kB\nMemFree: 60 kB\nMemAvailable: 0 kB\n", "1024000", "0"}, // the kernel says 0 for less than nothing: si_mem_available
+		"all ones":            {"MemTotal: 18014398509481983 kB\nMemAvailable: 18014398509481983 kB\n", "unknown", "18446744073709550592"},
+		"32 bits and swap":    {"MemTotal: 3989004 kB\nMemFree: 9 kB\nMemAvailable: 8 kB\nSwapCached: 7 kB\nHighTotal: 3131000 kB\nLowTotal: 858004 kB\nSwapTotal: 99999999 kB\nSwapFree: 99999999 kB\n", "4084740096", "8192"},
+		"huge pages":          {"MemTotal: 1000 kB\nMemAvailable: 100 kB\nHugePages_Total: 400\nHugePages_Free: 400\nHugepagesize: 2 kB\nHugetlb: 800 kB\n", "1024000", "102400"},
 		"nothing of the kind": {"hello\n", "unknown", "unknown"},
 	} {
 		if total, available := meminfo(c.text); total.String() != c.total || available.String() != c.available {
@@ -43,6 +48,17 @@ func TestReadTakesTheFileBeforeTheCall(t *testing.T) {
 	m.Files = fstest.MapFS{"proc/meminfo": {Data: []byte("MemTotal: 0 kB\nMemAvailable: 0 kB\n")}}
 	if h, warnings = Read(t.Context(), m); h.TotalBytes != (hwprobe.Bytes{}) || len(warnings) != 1 {
 		t.Errorf("got %+v, %v; want unknown", h, warnings)
+	}
+	m.Files = fstest.MapFS{"proc/meminfo": {Data: []byte("MemTotal: 1000 kB\nMemAvailable: 0 kB\n")}}
+	if h, _ = Read(t.Context(), m); h.AvailableBytes != hwprobe.Known[uint64](0) {
+		t.Errorf("got %+v; zero is a measurement", h)
+	}
+	m.Files = fstest.MapFS{}
+	m.Calls = source.Calls{CallHost: func(context.Context, ...string) (any, error) {
+		return hwprobe.Host{TotalBytes: hwprobe.Known[uint64](1 << 30), AvailableBytes: hwprobe.Known[uint64](2 << 30)}, nil
+	}}
+	if h, _ = Read(t.Context(), m); h.AvailableBytes != hwprobe.Known[uint64](1<<30) {
+		t.Errorf("got %+v; no more is available than there is", h)
 	}
 }
 

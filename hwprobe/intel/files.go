@@ -19,13 +19,13 @@ func readFiles(root fs.FS, c drm.Card) fileMemory {
 	if m := readVRAMManager(root, c); m.total != (hwprobe.Bytes{}) {
 		return m
 	}
-	if total := sizeOf(source.ReadUint(root, path.Join(path.Dir(c.Dir), "lmem_total_bytes"))); total != (hwprobe.Bytes{}) {
+	if total := hwprobe.Size(source.ReadUint(root, path.Join(path.Dir(c.Dir), "lmem_total_bytes"))); total != (hwprobe.Bytes{}) {
 		return fileMemory{total: total}
 	}
 	tiles, _ := fs.Glob(root, path.Join(c.Dir, "tile*/physical_vram_size_bytes"))
 	var m fileMemory
 	for i, tile := range tiles {
-		if size := sizeOf(source.ReadUint(root, tile)); i == 0 {
+		if size := hwprobe.Size(source.ReadUint(root, tile)); i == 0 {
 			m.total = size
 		} else {
 			m.total = hwprobe.Sum(m.total, size)
@@ -63,16 +63,8 @@ func readVRAMManager(root fs.FS, c drm.Card) fileMemory {
 // parseVRAMManager reads the lines "size: 8522825728" and "usage: 32079872", in bytes.
 func parseVRAMManager(text string) fileMemory {
 	fields := strings.ReplaceAll(text, ":", " ")
-	total := sizeOf(source.ParseUint(source.FieldOf(fields, "size")))
+	total := hwprobe.Size(source.ParseUint(source.FieldOf(fields, "size")))
 	return fileMemory{total: total, free: hwprobe.Sub(total, source.ParseUint(source.FieldOf(fields, "usage")))}
-}
-
-// sizeOf is a total; no memory has none, so a total of 0 is one that is not told.
-func sizeOf(total hwprobe.Bytes) hwprobe.Bytes {
-	if total.Or(0) == 0 {
-		return hwprobe.Bytes{}
-	}
-	return total
 }
 
 // statusFields is this process's /proc/self/status as lines of key and value.

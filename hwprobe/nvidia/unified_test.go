@@ -23,10 +23,12 @@ func TestUnifiedDevicesDrawOnTheHostPoolOnly(t *testing.T) {
 		"GH200":                           {"linux", "arm64", csvRow("GPU-1", "NVIDIA GH200 480GB", "00000009:01:00.0", "97871 MiB", "97000 MiB", "Disabled", "ATS", "9.0"), no},
 		"HMM":                             {"linux", "amd64", csvRow("GPU-1", "NVIDIA L40S", "00000000:01:00.0", "46068 MiB", "45460 MiB", "[N/A]", "HMM", "8.9"), no},
 		"a card in an ARM server":         {"linux", "arm64", csvRow("GPU-1", "NVIDIA L40S", "00000000:01:00.0", "46068 MiB", "45460 MiB", "[N/A]", "None", "8.9"), no},
-		"an error is not shared memory":   {"linux", "arm64", csvRow("GPU-1", "NVIDIA L40S", "00000000:01:00.0", "[Unknown Error]", "[Unknown Error]", "[N/A]", "[N/A]", "8.9"), open},
+		"an error is not shared memory":   {"linux", "arm64", csvRow("GPU-1", "NVIDIA X", "00000000:01:00.0", "[Unknown Error]", "[Unknown Error]", "[N/A]", "[N/A]", "[N/A]"), open},
+		"a split card in an ARM server":   {"linux", "arm64", csvRow("GPU-1", "NVIDIA A100-SXM4-80GB", "00000001:01:00.0", "[N/A]", "[N/A]", "[N/A]", "None", "8.0"), no},
+		"V100 beside POWER9":              {"linux", "ppc64le", csvRow("GPU-1", "Tesla V100-SXM2-16GB", "00000004:04:00.0", "16160 MiB", "16000 MiB", "[N/A]", "ATS", "7.0"), no},
 		"a device that says nothing":      {"linux", "arm64", csvRow("GPU-1", "[Unknown Error]", "00000000:01:00.0", "[N/A]", "[N/A]", "[N/A]", "[N/A]", "[N/A]"), open},
 		"a PC's card without a memory":    {"linux", "amd64", csvRow("GPU-1", "GRID T4", "00000000:01:00.0", "[N/A]", "[N/A]", "[N/A]", "[N/A]", "7.5"), no},
-		"missing rights are no carve-out": {"linux", "arm64", csvRow("GPU-1", "NVIDIA A100", "00000000:01:00.0", "[Insufficient Permissions]", "[Insufficient Permissions]", "[N/A]", "None", "8.0"), open},
+		"missing rights are no carve-out": {"linux", "arm64", csvRow("GPU-1", "NVIDIA A100", "00000000:01:00.0", "[Insufficient Permissions]", "[Insufficient Permissions]", "[N/A]", "None", "[N/A]"), open},
 	} {
 		m := pc(smi{csv: header + c.row}, nil)
 		m.OS, m.Arch = c.os, c.arch

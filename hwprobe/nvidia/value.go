@@ -58,8 +58,8 @@ func (r row) bytes(field string) hwprobe.Bytes {
 
 // memory returns total and free, both unknown where they are impossible.
 func (r row) memory() (total, free hwprobe.Bytes) {
-	total, free = r.bytes("memory.total"), r.bytes("memory.free")
-	if total.Or(0) == 0 || free.Or(0) > total.Or(0) {
+	total, free = hwprobe.Size(r.bytes("memory.total")), r.bytes("memory.free")
+	if total == (hwprobe.Bytes{}) || free.Or(0) > total.Or(0) {
 		return hwprobe.Bytes{}, hwprobe.Bytes{}
 	}
 	return total, free

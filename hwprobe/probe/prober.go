@@ -99,7 +99,7 @@ func (p *Prober) Probe(ctx context.Context) hwprobe.Report {
 	for i, v := range p.vendors {
 		complete[i] = p.recall.complete(v.vendor.name, found[i], otherDevices(found, i), now)
 	}
-	return p.o.Overrides.Apply(assemble(h, complete))
+	return p.o.Overrides.Apply(assemble(h, complete).Clean())
 }
 
 func otherDevices(found []hwprobe.Findings, but int) []hwprobe.Device {

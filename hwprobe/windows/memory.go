@@ -36,9 +36,9 @@ func parts(a adapter, used usage, host hwprobe.Host) []hwprobe.PoolPart {
 // what DXGI leaves of it. Zero is no card's memory.
 func (a adapter) chips() (hwprobe.Bytes, hwprobe.Source) {
 	switch {
-	case a.display.memory.Or(0) > 0:
+	case hwprobe.Size(a.display.memory) != hwprobe.Bytes{}:
 		return a.display.memory, hwprobe.SourceRegistry
-	case a.dedicated().Or(0) > 0:
+	case hwprobe.Size(a.dedicated()) != hwprobe.Bytes{}:
 		return a.dedicated(), a.from
 	}
 	return hwprobe.Bytes{}, ""
