@@ -9,9 +9,9 @@ import (
 	"github.com/loopkeeper/loopkeeper/hwprobe"
 )
 
-// addRow adds the device of a row, or its MIG instances.
-func (f *finder) addRow(index int, r row, parts []instance) {
-	d, p := f.device(index, r)
+// addRow adds the device of a row, or its MIG instances; detailed says whether the XML told of it.
+func (f *finder) addRow(index int, r row, parts []instance, detailed bool) {
+	d, p := f.device(index, r, detailed)
 	if len(parts) > 0 {
 		f.addInstances(d, parts)
 		return
@@ -23,7 +23,7 @@ func (f *finder) addRow(index int, r row, parts []instance) {
 }
 
 // device makes a device and its pool of one row. A unified device has no memory of its own: it draws on the host's.
-func (f *finder) device(index int, r row) (hwprobe.Device, hwprobe.Pool) {
+func (f *finder) device(index int, r row, detailed bool) (hwprobe.Device, hwprobe.Pool) {
 	d := hwprobe.Device{
 		Vendor: hwprobe.NVIDIA, Name: r.text("name"), PCI: r.address(), UUID: r.text("uuid"), Driver: cmp.Or(r.text("driver_version"), r.text("kmd_version")),
 		State: hwprobe.StateOK, Integrated: unified(r, f.machine.Arch), Utilisation: r.number("utilization.gpu", 0, 100),
@@ -49,7 +49,7 @@ func (f *finder) device(index int, r row) (hwprobe.Device, hwprobe.Pool) {
 		d.State = hwprobe.StateDegraded
 	case d.Integrated.Or(false):
 		d.Pool = hwprobe.HostPool
-	case partitioned(r) && !f.cut:
+	case partitioned(r) && detailed:
 		d.State = hwprobe.StateUnsupported
 	case partitioned(r), total == (hwprobe.Bytes{}):
 		d.State = hwprobe.StateDegraded
@@ -76,7 +76,7 @@ func (f *finder) warnOf(d hwprobe.Device, p hwprobe.Pool, r row) {
 		warn(hwprobe.WarnPartitioned, "MIG is enabled, and nvidia-smi tells of no instance",
 			"create instances (nvidia-smi mig -cgi … -C), or switch MIG off (nvidia-smi -mig 0) to use the card as one")
 	case partitioned(r):
-		warn(hwprobe.WarnPartitioned, "MIG is enabled, and its instances were not read", "see the warning about nvidia-smi -q -x")
+		warn(hwprobe.WarnPartitioned, "MIG is enabled, and nvidia-smi -q -x did not tell of its instances", "run nvidia-smi -q -x by hand and see whether it comes to its end")
 	case d.Pool == hwprobe.HostPool || p.TotalBytes != (hwprobe.Bytes{}): // all is well
 	case r.says("insufficientpermissions"):
 		warn(forbidden.code, "nvidia-smi may not read its memory", forbidden.next)

@@ -92,12 +92,17 @@ func TestComputeInstancesOfOneGPUInstanceAreNotCountedTwice(t *testing.T) {
 }
 
 func TestASplitCardWithoutInstancesIsNotOfferedAsWhole(t *testing.T) {
-	for name, m := range map[string]smi{
-		"no instance was made":   {csv: a100("40960 MiB", "40315 MiB"), xml: strings.ReplaceAll(fixture(t, a100XML), "mig_device>", "other>")},
-		"the XML cannot be read": {csv: fixture(t, "nvidia-smi-h100-mig-linux-590.query-idle.csv")},
+	xml := fixture(t, a100XML)
+	for name, c := range map[string]struct {
+		smi
+		state hwprobe.State
+	}{
+		"no instance was made":   {smi{csv: a100("40960 MiB", "40315 MiB"), xml: strings.ReplaceAll(xml, "mig_device>", "other>")}, hwprobe.StateUnsupported},
+		"the XML cannot be read": {smi{csv: fixture(t, "nvidia-smi-h100-mig-linux-590.query-idle.csv")}, hwprobe.StateDegraded},
+		"the XML is cut short":   {smi{csv: a100("40960 MiB", "40315 MiB"), xml: xml[:strings.Index(xml, "<mig_devices>")]}, hwprobe.StateDegraded},
 	} {
-		f := find(t, pc(m, nil))
-		if len(f.Devices) != 1 || f.Devices[0].State != hwprobe.StateUnsupported || !slices.Equal(warned(f), []hwprobe.WarningCode{hwprobe.WarnPartitioned}) {
+		f := find(t, pc(c.smi, nil))
+		if len(f.Devices) != 1 || f.Devices[0].State != c.state || !slices.Equal(warned(f), []hwprobe.WarningCode{hwprobe.WarnPartitioned}) {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}

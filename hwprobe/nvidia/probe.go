@@ -13,7 +13,6 @@ type finder struct {
 	machine source.Machine
 	tool    *tool
 	found   hwprobe.Findings
-	cut     bool // the XML that was needed did not come to its end
 }
 
 // Probe asks nvidia-smi, and looks at what the kernel shows: for cards that nvidia-smi does not answer for, so that a broken
@@ -53,7 +52,6 @@ func (f *finder) ask(ctx context.Context, awake []card, some bool) reply {
 	case len(need) > 0:
 		var err error
 		if told, err = f.tool.details(ctx, addressesOfRows(need, only)); err != nil { // what it does not tell stays unknown
-			f.cut = true
 			cause := classifyError(err)
 			f.found.Warn(cause.code, "", "nvidia-smi -q -x: "+err.Error(), cause.next)
 		}
@@ -70,10 +68,11 @@ func (f *finder) addRows(ctx context.Context, rows []row, told []gpu) {
 	}
 	for i, r := range rows {
 		var parts []instance
-		if k := slices.IndexFunc(told, r.same); k >= 0 {
+		k := slices.IndexFunc(told, r.same)
+		if k >= 0 {
 			r, parts = r.completed(told[k].row), told[k].instances
 		}
-		f.addRow(i, r, named(parts, r.text("uuid"), list))
+		f.addRow(i, r, named(parts, r.text("uuid"), list), k >= 0)
 	}
 }
 

@@ -66,8 +66,13 @@ func oneDevice(a, b hwprobe.Device) bool {
 	if a.ID == b.ID {
 		return true
 	}
-	whole := a.Partition == "" && b.Partition == ""
-	return whole && (same(a.PCI, b.PCI) || same(a.UUID, b.UUID) || same(a.LUID, b.LUID))
+	if a.Partition != "" || b.Partition != "" {
+		return false
+	}
+	if a.PCI != "" && b.PCI != "" { // two places are two devices, whatever else a broken one says of itself
+		return a.PCI == b.PCI
+	}
+	return same(a.UUID, b.UUID) || same(a.LUID, b.LUID)
 }
 
 // fill adds to a device what another part knows of it. What was found now says more about the state than what is remembered.

@@ -52,6 +52,21 @@ func TestOneDeviceFoundByTwoPartsIsOne(t *testing.T) {
 	}
 }
 
+// Cards in a virtual machine, and broken ones, may all have the UUID of zeros.
+func TestTwoPlacesAreTwoDevices(t *testing.T) {
+	var both hwprobe.Findings
+	for _, address := range []string{"0000:0c:00.0", "0000:0d:00.0"} {
+		one := card("gpu:"+address, 16<<30, 12<<30)
+		one.Devices[0].PCI, one.Devices[0].UUID = address, "GPU-00000000-0000-0000-0000-000000000000"
+		both.Add(one.Devices[0], one.Pools[0])
+	}
+	r := two(func() hwprobe.Findings { return both }, func() hwprobe.Findings { return hwprobe.Findings{} }).Probe(t.Context())
+	checkConsistent(t, r)
+	if len(r.Devices) != 2 || len(r.Pools) != 3 {
+		t.Errorf("devices %+v, pools %+v", r.Devices, r.Pools)
+	}
+}
+
 func TestPartitionsOfACardAreNotTheCard(t *testing.T) {
 	instance := card("gpu:MIG-1", 10<<30, 9<<30)
 	instance.Devices[0].PCI, instance.Devices[0].Partition = "0000:0c:00.0", "1g.10gb"

@@ -94,7 +94,7 @@ func (p *Prober) Probe(ctx context.Context) hwprobe.Report {
 	defer cancel()
 	h := p.probeHost(ctx, timeout/4)
 	found := p.probeVendors(ctx, h.host)
-	now := time.Now()
+	now := wallClock()
 	complete := make([]hwprobe.Findings, len(found))
 	for i, v := range p.vendors {
 		complete[i] = p.recall.complete(v.vendor.name, found[i], otherDevices(found, i), now)
@@ -126,8 +126,11 @@ func (p *Prober) probeHost(ctx context.Context, timeout time.Duration) hostFacts
 		h = hostFacts{host: hwprobe.Host{OS: m.OS, Arch: m.Arch}, pool: hwprobe.Pool{ID: hwprobe.HostPool, Kind: hwprobe.PoolOfHost},
 			warnings: []hwprobe.Warning{partWarning(p.host.name, err)}}
 	}
-	return p.lastHost.complete(h, time.Now())
+	return p.lastHost.complete(h, wallClock())
 }
+
+// wallClock is by which ages are counted: the monotonic clock stands still while the machine is suspended.
+func wallClock() time.Time { return time.Now().Round(0) }
 
 // complete puts the last known host in place of one that could not be read.
 func (r *rememberedHost) complete(h hostFacts, now time.Time) hostFacts {

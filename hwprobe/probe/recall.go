@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
@@ -31,12 +32,15 @@ type remembered struct {
 // complete remembers what a part of the probe found, fills in what it could not read, and adds what it did not find: lost when
 // it is cleanly gone, degraded when the part failed and cannot know. others are devices that other parts found.
 func (r *recall) complete(part string, f hwprobe.Findings, others []hwprobe.Device, now time.Time) hwprobe.Findings {
-	found := slices.Clone(f.Devices)
+	found, split := r.withoutSplit(part, f.Devices)
 	failed := f.Failed()
 	pools := f.Pools
 	f.Devices, f.Pools = nil, nil
 	for _, told := range found {
 		d, p := r.refresh(part, told, poolOf(pools, told.Pool), now)
+		if d.Name != told.Name { // one that sleeps or fails is called by what its address tells
+			rename(f.Warnings, d, told.Name)
+		}
 		if d.State != told.State {
 			f.Warn(hwprobe.WarnMemoryUnknown, d.ID, d.Name+" does not tell its memory any more", "see what the system's log says about its driver")
 		}
@@ -49,11 +53,50 @@ func (r *recall) complete(part string, f hwprobe.Findings, others []hwprobe.Devi
 		case key.part != part || slices.ContainsFunc(found, func(d hwprobe.Device) bool { return d.ID == key.device }):
 		case !failed && replaced(was.device, slices.Concat(found, others)):
 			delete(r.devices, key)
+		case was.device.Partition != "" && split[was.device.PCI] != (hwprobe.Device{}):
+			card := split[was.device.PCI]
+			for i := range f.Warnings { // what is said of the card is said of its first part
+				if f.Warnings[i].Device == card.ID {
+					f.Warnings[i].Device = was.device.ID
+				}
+			}
+			r.addMissing(&f, was, card.State, now)
+		case failed:
+			r.addMissing(&f, was, hwprobe.StateDegraded, now)
 		default:
-			r.addMissing(&f, was, failed, now)
+			r.addMissing(&f, was, hwprobe.StateLost, now)
+			f.Warn(hwprobe.WarnDeviceRemoved, was.device.ID, fmt.Sprintf("%s is gone: it was last seen %s ago", was.device.Name, now.Sub(was.seen).Round(time.Second)),
+				"if it was removed on purpose, hide it or restart this program, which then forgets it; otherwise check its power and cable, and what the system's log says")
 		}
 	}
 	return f
+}
+
+// withoutSplit takes out the cards that fail and were split when they last worked, by address: their parts, which are remembered,
+// stand for them. With both, memory would be counted twice.
+func (r *recall) withoutSplit(part string, found []hwprobe.Device) (rest []hwprobe.Device, split map[string]hwprobe.Device) {
+	split = map[string]hwprobe.Device{}
+	for _, d := range found {
+		parted := false
+		for key, was := range r.devices {
+			parted = parted || key.part == part && was.device.Partition != "" && same(was.device.PCI, d.PCI)
+		}
+		if d.Partition == "" && !works(d) && parted {
+			split[d.PCI] = d
+		} else {
+			rest = append(rest, d)
+		}
+	}
+	return rest, split
+}
+
+// rename has the warnings about a device call it by the name that it has in the report.
+func rename(warnings []hwprobe.Warning, d hwprobe.Device, name string) {
+	for i := range warnings {
+		if rest, named := strings.CutPrefix(warnings[i].Message, name+": "); named && warnings[i].Device == d.ID {
+			warnings[i].Message = d.Name + ": " + rest
+		}
+	}
 }
 
 func poolOf(pools []hwprobe.Pool, id string) hwprobe.Pool {
@@ -85,11 +128,15 @@ func same(a, b string) bool { return a != "" && a == b }
 func (r *recall) refresh(part string, d hwprobe.Device, p hwprobe.Pool, now time.Time) (hwprobe.Device, hwprobe.Pool) {
 	key := seenBy{part, d.ID}
 	was, known := r.devices[key]
+	known = known && !another(was.device, d)
+	if !known {
+		was = remembered{}
+	}
 	if known && !tellsAll(d) && tellsAll(was.device) {
 		d, p = withIdentity(d, p, was)
 	}
 	next := remembered{device: d, pool: p, seen: now, totalAt: now, freest: p.FreeBytes}
-	if was.freest.Or(0) > p.FreeBytes.Or(0) {
+	if _, told := p.TotalBytes.Value(); was.freest.Or(0) > p.FreeBytes.Or(0) && (!told || p.TotalBytes == was.pool.TotalBytes) {
 		next.freest = was.freest
 	}
 	if _, told := p.TotalBytes.Value(); known && !told && d.Pool != hwprobe.HostPool {
@@ -110,6 +157,11 @@ func (r *recall) refresh(part string, d hwprobe.Device, p hwprobe.Pool, now time
 	}
 	r.devices[key] = next
 	return d, p
+}
+
+// another says whether a device is another one than that which had its id, as a card that was swapped for one at the same place.
+func another(was, now hwprobe.Device) bool {
+	return was.UUID != "" && now.UUID != "" && was.UUID != now.UUID
 }
 
 // withIdentity fills in who the device is from when it worked: one that fails or sleeps tells little more than an address.
@@ -140,16 +192,11 @@ func lastTotal(p hwprobe.Pool, was remembered, now time.Time) hwprobe.Pool {
 }
 
 // addMissing adds a device that the part does not find any more.
-func (r *recall) addMissing(f *hwprobe.Findings, was remembered, failed bool, now time.Time) {
+func (r *recall) addMissing(f *hwprobe.Findings, was remembered, state hwprobe.State, now time.Time) {
 	d := was.device
-	d.State, d.AgeSeconds = hwprobe.StateDegraded, seconds(now.Sub(was.seen))
+	d.State, d.AgeSeconds = state, seconds(now.Sub(was.seen))
 	d.Utilisation, d.Temperature, d.Power = hwprobe.Number{}, hwprobe.Number{}, hwprobe.Number{}
 	p := lastTotal(hwprobe.Pool{ID: was.pool.ID, Kind: was.pool.Kind}, was, now)
-	if !failed {
-		d.State = hwprobe.StateLost
-		f.Warn(hwprobe.WarnDeviceRemoved, d.ID, fmt.Sprintf("%s is gone: it was last seen %s ago", d.Name, now.Sub(was.seen).Round(time.Second)),
-			"if it was removed on purpose, hide it or restart this program, which then forgets it; otherwise check its power and cable, and what the system's log says")
-	}
 	f.Add(d, p)
 }
 
