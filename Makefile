@@ -48,6 +48,7 @@ bench-placement: ## Simulate the placement against other policies and write docs
 
 FUZZTIME ?= 30s
 
+# On a busy machine go test ends a fuzz target at times with "context deadline exceeded" and no input that fails: it is run again.
 .PHONY: fuzz-hwprobe
 fuzz-hwprobe: ## Run each fuzz target of the hardware probe for FUZZTIME, 30s unless told otherwise
 	@set -e; for package in $$(go list ./hwprobe/...); do \
@@ -55,7 +56,12 @@ fuzz-hwprobe: ## Run each fuzz target of the hardware probe for FUZZTIME, 30s un
 		for target in $$found; do \
 			case $$target in Fuzz*) \
 				echo "fuzz $$package $$target"; \
-				go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package;; \
+				for try in first second; do \
+					if said=$$(go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package 2>&1); then break; fi; \
+					case $$try$$said in first*"context deadline exceeded"*) continue;; esac; \
+					echo "$$said"; exit 1; \
+				done; \
+				echo "$$said" | tail -1;; \
 			esac; \
 		done; \
 	done

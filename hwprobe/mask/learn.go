@@ -11,16 +11,16 @@ import (
 const secretKey = `(?:serial(?:[ _-]?(?:number|num|no))?|unique[ _-]?id|pdi|asset[ _-]?tag|udid|machine[ _-]?id|boot[ _-]?id|hive[ _-]?id)`
 
 var (
-	uuidPattern = regexp.MustCompile(`(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	longHex     = regexp.MustCompile(`(?i)[0-9a-f]{32,64}`) // machine and container ids
+	uuidPattern = regexp.MustCompile(`(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{8}(?:_[0-9a-f]{4}){3}_[0-9a-f]{12}`) // in names of control groups
+	longHex     = regexp.MustCompile(`(?i)[0-9a-f]{32,64}`)                                                                         // machine and container ids
 	macPattern  = regexp.MustCompile(`(?i)[0-9a-f]{2}(?::[0-9a-f]{2})+|[0-9a-f]{2}(?:-[0-9a-f]{2})+`)
 	ipv4Pattern = regexp.MustCompile(`[0-9]+(?:\.[0-9]+)+`)
 	ipv6Pattern = regexp.MustCompile(`(?i)[0-9a-f]*(?::[0-9a-f]*){2,}`)
-	homePattern = regexp.MustCompile(`(?i)(?:[/\\]+(?:home|Users)[/\\]+)([^/\\\s"'<>:;,|]+)`)
+	homePattern = regexp.MustCompile(`(?i)([/\\]+(?:home|Users)[/\\]+)(?:([^/\\\r\n"'<>:;,|]+)(?:[/\\])|([^/\\\s"'<>:;,|]+))`) // names with spaces only before what follows them
 	keyPattern  = regexp.MustCompile(`(?i)` + secretKey + `["']?\s*[:=>\s]\s*["']?((?:0x)?[0-9a-z][0-9a-z-]*)`)
 	keyName     = regexp.MustCompile(`(?i)` + secretKey + `|uuid`)
 	hostPattern = regexp.MustCompile(`(?i)"?\b(?:local_?)?(?:host|computer)_?name"?\s*[:=]\s*"?([a-z0-9][a-z0-9._-]*)`)
-	userPattern = regexp.MustCompile(`(?i)"?\buser_?name"?\s*[:=]\s*"?([a-z0-9][a-z0-9._-]*)`)
+	userPattern = regexp.MustCompile(`(?i)("?\buser_?name"?\s*[:=]\s*"?)([a-z0-9][a-z0-9._-]*)`)
 )
 
 // Learn takes the secrets out of a text.
@@ -39,13 +39,13 @@ func (m *Mask) Learn(text string) {
 	m.learnColumns(text)
 	m.learnAddresses(text)
 	for _, match := range homePattern.FindAllStringSubmatch(text, -1) {
-		m.User(match[1])
+		m.User(match[2] + match[3])
 	}
 	for _, match := range hostPattern.FindAllStringSubmatch(text, -1) {
 		m.Host(match[1])
 	}
 	for _, match := range userPattern.FindAllStringSubmatch(text, -1) {
-		m.User(match[1])
+		m.User(match[2])
 	}
 }
 
@@ -99,7 +99,8 @@ func (m *Mask) learnAddresses(text string) {
 		found := text[at[0]:at[1]]
 		groups := strings.FieldsFunc(found, func(r rune) bool { return r == ':' })
 		ip, err := netip.ParseAddr(found)
-		if err == nil && len(groups) > 2 && !ip.IsLoopback() {
+		told := len(groups) > 2 || len(groups) == 2 && (ip.IsPrivate() || ip.IsLinkLocalUnicast())
+		if err == nil && told && !ip.IsLoopback() {
 			m.add(kindIPv6, found)
 		}
 	}
@@ -120,6 +121,9 @@ func (m *Mask) uuid(id string) {
 
 // serial learns a value that is long enough to tell machines apart and cannot be an ordinary word or number.
 func (m *Mask) serial(value string) {
+	if len(value) > 2 && strings.EqualFold(value[:2], "0x") { // one tool writes it so, and another without
+		value = value[2:]
+	}
 	digits := strings.Trim(value, "0123456789") == ""
 	has := strings.ContainsAny(value, "0123456789")
 	plain := strings.IndexFunc(value, func(r rune) bool { return !isWord(r) && r != '-' }) < 0
@@ -137,7 +141,17 @@ var ordinary = map[string]bool{
 	"localhost": true, "localdomain": true, "host": true, "linux": true, "ubuntu": true, "debian": true, "fedora": true, "arch": true,
 	"windows": true, "darwin": true, "root": true, "admin": true, "user": true, "public": true, "shared": true, "default": true,
 	"nvidia": true, "amd": true, "intel": true, "apple": true, "gpu": true, "card": true, "device": true, "driver": true, "memory": true,
-	"none": true, "null": true, "true": true, "false": true, "unknown": true, "ollama": true, "jetson": true, "tegra": true, "orin": true,
+	"none": true, "null": true, "true": true, "false": true, "unknown": true, "ollama": true, "loopkeeper": true, "jetson": true, "tegra": true, "orin": true,
+	// Names of people and machines that files, fields and chips have, too: memory.max, gpu free, Grace Hopper.
+	"max": true, "min": true, "mark": true, "total": true, "used": true, "free": true, "name": true, "current": true, "stat": true,
+	"temp": true, "power": true, "version": true, "class": true, "proc": true, "sys": true, "bus": true, "pci": true, "drm": true,
+	"kfd": true, "vram": true, "gtt": true, "mem": true, "info": true, "usage": true, "limit": true, "docker": true, "worker": true,
+	"thor": true, "xavier": true, "nano": true, "grace": true, "hopper": true, "ada": true, "lovelace": true, "ampere": true,
+	"turing": true, "volta": true, "pascal": true, "maxwell": true, "kepler": true, "fermi": true, "blackwell": true, "rubin": true,
+	"tesla": true, "quadro": true, "geforce": true, "radeon": true, "vega": true, "navi": true, "phoenix": true, "raphael": true,
+	"renoir": true, "cezanne": true, "picasso": true, "rembrandt": true, "lucienne": true, "barcelo": true, "mendocino": true,
+	"strix": true, "halo": true, "hawk": true, "raven": true, "granite": true, "krackan": true, "carrizo": true, "stoney": true,
+	"arc": true, "iris": true, "battlemage": true, "alchemist": true, "metal": true, "studio": true, "mini": true, "pro": true,
 }
 
 // word learns a name, unless it is too short or ordinary: masking it would change what the text says.

@@ -17,7 +17,7 @@ import (
 type Mask struct {
 	learned   map[string]kind   // secrets in lower case that have no mask yet
 	masks     map[string]string // by secret in lower case
-	inPlace   map[string]string // host names that are masked only where the text says that they are
+	inPlace   map[string]string // names that are masked only where the text says that they are, by kind and name
 	processes map[string]string
 	kinds     map[string]kind // of the secrets in masks
 	seen      map[string]kind // masks that stand in a text
@@ -41,29 +41,46 @@ const (
 
 // Host learns that a word is the machine's name.
 func (m *Mask) Host(name string) {
+	if ownMask.MatchString(name) {
+		return
+	}
 	if m.word(kindHost, name) {
 		first, _, _ := strings.Cut(name, ".")
 		m.word(kindHost, first)
 		return
 	}
-	key := strings.ToLower(name)
-	if name == "" || key == "localhost" || hostMask.MatchString(name) || m.inPlace[key] != "" {
+	m.onlyInPlace(kindHost, name)
+}
+
+// User learns that a word is somebody's name on the machine.
+func (m *Mask) User(name string) {
+	if !ownMask.MatchString(name) && !m.word(kindUser, name) {
+		m.onlyInPlace(kindUser, name)
+	}
+}
+
+// onlyInPlace learns a name that is too short or too ordinary to be masked wherever it stands.
+func (m *Mask) onlyInPlace(k kind, name string) {
+	key := placed(k, name)
+	if name == "" || everybodys[strings.ToLower(name)] || m.inPlace[key] != "" {
 		return
 	}
 	if m.inPlace == nil {
 		m.inPlace = map[string]string{}
 	}
-	m.inPlace[key] = m.next(kindHost, name)
+	m.inPlace[key] = m.next(k, name)
 }
 
-var hostMask = regexp.MustCompile(`^host-[0-9]+$`)
+func placed(k kind, name string) string { return fmt.Sprint(int(k), " ", strings.ToLower(name)) }
 
-// User learns that a word is somebody's name on the machine.
-func (m *Mask) User(name string) { m.word(kindUser, name) }
+// everybodys are names that say nothing about a machine.
+var everybodys = map[string]bool{"localhost": true, "root": true, "public": true, "shared": true, "default": true, "ollama": true, "loopkeeper": true}
+
+var ownMask = regexp.MustCompile(`^(?:host|user)-[0-9]+$`)
 
 // Text returns the text with everything masked that was learned.
 func (m *Mask) Text(text string) string {
-	text = m.maskHosts(m.maskProcesses(text))
+	text = m.maskInPlace(m.maskProcesses(text))
 	m.number()
 	if m.pattern == nil {
 		return text
@@ -71,11 +88,11 @@ func (m *Mask) Text(text string) string {
 	var b strings.Builder
 	end := 0
 	for _, at := range m.pattern.FindAllStringIndex(text, -1) {
-		if !wordAt(text, at[0], at[1]) {
+		secret := strings.ToLower(text[at[0]:at[1]])
+		if !wordAt(text, at[0], at[1]) && !m.telling(secret) {
 			continue
 		}
 		b.WriteString(text[end:at[0]])
-		secret := strings.ToLower(text[at[0]:at[1]])
 		b.WriteString(m.see(m.kinds[secret], cmp.Or(m.masks[secret], "masked"))) // letters that only folding makes equal
 		end = at[1]
 	}
@@ -83,18 +100,40 @@ func (m *Mask) Text(text string) string {
 	return b.String()
 }
 
-// maskHosts masks host names that are too short or too ordinary to be masked anywhere else.
-func (m *Mask) maskHosts(text string) string {
+// telling says whether a secret tells whose the machine is also where it is a part of a word, as in "gwendolynspc".
+func (m *Mask) telling(secret string) bool {
+	const long = 8 // characters that hardly stand together by chance
+	k := m.kinds[secret]
+	return k == kindUUID || (k == kindHost || k == kindUser) && len(secret) >= long
+}
+
+// maskInPlace masks names that are too short or too ordinary to be masked anywhere else.
+func (m *Mask) maskInPlace(text string) string {
 	if len(m.inPlace) == 0 {
 		return text
 	}
-	return hostPattern.ReplaceAllStringFunc(text, func(found string) string {
-		name := hostPattern.FindStringSubmatch(found)[1]
-		if masked := m.inPlace[strings.ToLower(name)]; masked != "" {
-			return strings.TrimSuffix(found, name) + m.see(kindHost, masked)
+	for _, place := range []struct {
+		kind    kind
+		pattern *regexp.Regexp
+		names   []int // groups of the pattern, of which one is a name
+	}{{kindHost, hostPattern, []int{1}}, {kindUser, userPattern, []int{2}}, {kindUser, homePattern, []int{2, 3}}} {
+		var b strings.Builder
+		end := 0
+		for _, at := range place.pattern.FindAllStringSubmatchIndex(text, -1) {
+			for _, group := range place.names {
+				from, to := at[2*group], at[2*group+1]
+				if from < 0 {
+					continue
+				}
+				if masked := m.inPlace[placed(place.kind, text[from:to])]; masked != "" {
+					b.WriteString(text[end:from] + m.see(place.kind, masked))
+					end = to
+				}
+			}
 		}
-		return found
-	})
+		text = b.String() + text[end:]
+	}
+	return text
 }
 
 // number gives what was learned its masks, in the order of the secrets: what is sorted by a secret, as devices are by UUID,
@@ -124,8 +163,11 @@ func anyOf(secrets []string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i:` + strings.Join(secrets, "|") + `)`)
 }
 
-// wordAt says whether text[from:to] is not the middle of a longer word.
+// wordAt says whether text[from:to] is not the middle of a longer word; the 0x of a number is none of it.
 func wordAt(text string, from, to int) bool {
+	if from >= 2 && strings.EqualFold(text[from-2:from], "0x") {
+		from -= 2
+	}
 	before, _ := utf8.DecodeLastRuneInString(text[:from])
 	after, _ := utf8.DecodeRuneInString(text[to:])
 	return (from == 0 || !isWord(before)) && (to == len(text) || !isWord(after))
@@ -178,9 +220,5 @@ func (m *Mask) next(k kind, secret string) string {
 // serialMask has the length of the secret and only decimal digits, the first of which is 1: a number in any base, in any
 // syntax, and no larger than the secret may have been.
 func serialMask(secret string, n int) string {
-	prefix := ""
-	if len(secret) > 2 && strings.EqualFold(secret[:2], "0x") {
-		prefix, secret = secret[:2], secret[2:]
-	}
-	return prefix + "1" + fmt.Sprintf("%0*d", len(secret)-1, n)
+	return "1" + fmt.Sprintf("%0*d", len(secret)-1, n)
 }

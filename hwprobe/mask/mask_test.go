@@ -19,7 +19,17 @@ func TestSecretsAreMaskedInTheirShape(t *testing.T) {
 	for text, want := range map[string]string{
 		"GPU-4f1c2b3a-1122-3344-5566-77889900aabb, MIG-4F1C2B3A-1122-3344-5566-77889900AABB": "GPU-00000000-0000-0000-0000-000000000001, MIG-00000000-0000-0000-0000-000000000001",
 		"MIG-GPU-4f1c2b3a-1122-3344-5566-77889900aabb/3/0":                                   "MIG-GPU-00000000-0000-0000-0000-000000000001/3/0",
-		`"Unique ID": "0x8c11bc1e10df3aa9", "x": "8c11bc1e10df3aa9"`:                         `"Unique ID": "0x1000000000000001", "x": "8c11bc1e10df3aa9"`,
+		`"Unique ID": "0x8c11bc1e10df3aa9", "x": "8c11bc1e10df3aa9"`:                         `"Unique ID": "0x1000000000000001", "x": "1000000000000001"`,
+		"/docker/libpod kubepods-pod4f1c2b3a_1122_3344_5566_77889900aabb.slice":              "/docker/libpod kubepods-pod00000000-0000-0000-0000-000000000001.slice",
+		"GPU-4F1C2B3A1122334455667788" + "9900AABB":                                          "GPU-10000000000000000000000000000001",
+		`C:\Users\Anna Smith\AppData\x, says anna smith`:                                     `C:\Users\user-1\AppData\x, says user-1`,
+		`"C:\\Users\\anna.smith\\x"`:                                                         `"C:\\Users\\user-1\\x"`,
+		`"IOUserClientCreator" = "pid 456, Annas Editor"`:                                    `"IOUserClientCreator" = "pid 456, process-1"`,
+		"fd12:3456::5 and fe80::7 and cafe::":                                                "2001:db8::1 and 2001:db8::2 and cafe::",
+		`{"hostname":"ANNAS-LAPTOP"} annas-laptop.local, annas-laptop_2, myannas-laptops`:    `{"hostname":"host-1"} host-1.local, host-1_2, myhost-1s`,
+		"/home/max/x: the limit is in memory.max":                                            "/home/user-1/x: the limit is in memory.max",
+		"/home/al/x: also al":                                                                "/home/user-1/x: also al",
+		`{"hostname":"thor"} NVIDIA Jetson AGX Thor`:                                         `{"hostname":"host-1"} NVIDIA Jetson AGX Thor`,
 		"GPU[0]\t\t: Unique ID: 0x8c11bc1e10df3aa9":                                          "GPU[0]\t\t: Unique ID: 0x1000000000000001",
 		"GPU[0]\t\t: Serial Number: 692251001124":                                            "GPU[0]\t\t: Serial Number: 100000000001",
 		"        ASIC_SERIAL: 0xB3B2D1A5C6E7F809":                                            "        ASIC_SERIAL: 0x1000000000000001",
@@ -48,7 +58,7 @@ func TestWhatIsNoSecretStays(t *testing.T) {
 	for _, text := range []string{
 		"00000000:0C:00.0, 0000:03:00.0, 4-2:1.0", "12:34:56", "2026-11-29 18:26:57",
 		`"DriverVersion": "31.0.15.5161"`, "<vbios_version>96.00.89.00.01</vbios_version>", "Driver Version : 10.18.13.254",
-		"{4d36e968-e325-11ce-bfc1-08002be10318}", "GPU-00000000-0000-0000-0000-000000000000",
+		"/home/loopkeeper/x of /home/user-1", "{4d36e968-e325-11ce-bfc1-08002be10318}", "GPU-00000000-0000-0000-0000-000000000000",
 		"Serial Number : N/A", "serial 0", "unique_id 0", "serial: To be filled by O.E.M.", "Serial Number : [N/A]",
 		"12:cpu::/x\n0::/app/worker\n", "MemTotal:       24684084 kB", `{"hostname":"localhost"} on localhost`, "mem_info_vram_total 17163091968",
 		"product_name: Radeon RX 7900 XT", "00-F0-FF-7F", "location_id 3072\ndomain 0\n",
@@ -83,7 +93,7 @@ func TestASecretOfOneTextIsMaskedInAnother(t *testing.T) {
 	if got := m.File("proc/sys/kernel/hostname", "pc\n"); got != "host-1\n" {
 		t.Errorf("got %s", got)
 	}
-	if got := m.Text("PF0ABC12 of Gwendolyn, not PF0ABC123 nor gwendolyns"); got != "10000001 of user-1, not PF0ABC123 nor gwendolyns" {
+	if got := m.Text("PF0ABC12 of Gwendolyn, not PF0ABC123 nor gwendolyns"); got != "10000001 of user-1, not PF0ABC123 nor user-1s" {
 		t.Errorf("got %s", got)
 	}
 }

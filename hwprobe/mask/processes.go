@@ -11,6 +11,7 @@ import (
 var processPatterns = []*regexp.Regexp{
 	regexp.MustCompile(`(<process_name>)([^<]+)(</process_name>)`),
 	regexp.MustCompile(`(?i)("(?:process_?name|cmd_?line|command_?line|comm)"\s*:\s*")([^"]+)(")`),
+	regexp.MustCompile(`("IOUserClientCreator"\s*=\s*"pid \d+, )([^"]+)(")`),                                       // ioreg
 	regexp.MustCompile(`(Process ID[^\n]*\n[^\n]*Type[^\n]*\n[^\n]*Name\s*: *)([^\r\n]+)()`),                       // nvidia-smi -q
 	regexp.MustCompile(`(?m)(^\|\s+\d+\s+(?:\S+\s+\S+\s+)?\d+\s+(?:C|G|C\+G|M\+C)\s+)(\S[^|]*?)(\s+\S+\s*\|\s*$)`), // nvidia-smi's table
 }
@@ -25,7 +26,7 @@ var mountFile = regexp.MustCompile(`^proc/[^/]+/mount(?:info|s)$`)
 // the mounts of disks and shares, whose names are nobody's business.
 func (m *Mask) File(name, text string) string {
 	whole := strings.TrimSpace(text)
-	switch masked := m.inPlace[strings.ToLower(whole)]; {
+	switch masked := m.inPlace[placed(kindHost, whole)]; {
 	case processFile.MatchString(name):
 		return m.process(text)
 	case mountFile.MatchString(name):
