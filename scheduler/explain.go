@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // String renders the explanation for people: the summary, then a line per node.
@@ -168,6 +169,7 @@ func (p *Planner) outlook(g *group, verdicts []*NodeVerdict) (WaitFor, string) {
 		return WaitNode, fmt.Sprintf("%s waits for a machine: none is known yet", model)
 	}
 	var away, unknown, blocked, pullUp, pullAway, kind, others []string
+	first := "" // of pullUp, as commands name it
 	for i, h := range p.hosts {
 		f := g.fits[i]
 		switch {
@@ -179,6 +181,9 @@ func (p *Planner) outlook(g *group, verdicts []*NodeVerdict) (WaitFor, string) {
 			others = append(others, h.name())
 		case f.model == nil && h.State == NodeUp:
 			pullUp = append(pullUp, h.name())
+			if first == "" {
+				first = h.word()
+			}
 		case f.model == nil:
 			pullAway = append(pullAway, h.name())
 		case h.State == NodeUp && g.blocked(h, i):
@@ -202,7 +207,7 @@ func (p *Planner) outlook(g *group, verdicts []*NodeVerdict) (WaitFor, string) {
 		return WaitModel, fmt.Sprintf("no machine has the %s that the run began with, digest %.12s: %s has another model of that name, and a run never mixes two",
 			model, g.digest, and(others))
 	case len(pullUp) > 0:
-		return WaitModel, fmt.Sprintf("no machine that could hold %s has it: run `loopkeeper models pull %s --on %s`%s", model, model, pullUp[0], orOn(pullUp[1:]))
+		return WaitModel, fmt.Sprintf("no machine that could hold %s has it: run `loopkeeper models pull %s --on %s`%s", model, model, first, orOn(pullUp[1:]))
 	case len(pullAway) > 0:
 		return WaitNode, fmt.Sprintf("%s waits for a machine: none that is up could take it, and %s would have to pull it first", model, or(pullAway))
 	case g.pinned != "" && !p.anyTooLarge(g):
@@ -309,6 +314,14 @@ func largest(tokens int) string {
 func and(names []string) string { return list(names, "and") }
 
 func or(names []string) string { return list(names, "or") }
+
+// word names the node in a command: by its id where its name is no single word.
+func (h *host) word() string {
+	if strings.ContainsFunc(h.name(), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_' && r != '.' }) {
+		return h.ID
+	}
+	return h.name()
+}
 
 // orOn names the other machines on which it could be done.
 func orOn(names []string) string {

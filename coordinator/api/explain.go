@@ -35,7 +35,7 @@ func (s *Server) explainModel(ctx context.Context, r *coordinatorv1.ExplainReque
 	}
 	if len(f.snap.Nodes) > 0 && !has(f.snap, model) {
 		return nil, apierr.New(apierr.NotFound, "no machine has a model named %s", model).
-			WithNext("loopkeeper models", "loopkeeper models pull "+model+" --on MACHINE")
+			WithNext("loopkeeper models", "loopkeeper models pull "+model+" --everywhere")
 	}
 	_, why := scheduler.Admit(f.snap, model, asked, s.o.Limits)
 	e := explanation(model, why)

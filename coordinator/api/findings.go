@@ -103,7 +103,7 @@ func (s *Server) suggestions(ctx context.Context) (out []*coordinatorv1.Suggesti
 	for _, one := range list {
 		_, under := s.o.Pulls.UnderWay(one.Node)[one.Model]
 		out = append(out, &coordinatorv1.Suggestion{Model: one.Model, Node: one.Name, Why: one.Why, UnderWay: under,
-			Command: fmt.Sprintf("loopkeeper models pull %s --on %s", one.Model, cmp.Or(one.Name, one.Node))})
+			Command: fmt.Sprintf("loopkeeper models pull %s --on %s", one.Model, nodeWord(one.Name, one.Node))})
 	}
 	return out, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/engine"
 	"github.com/loopkeeper/loopkeeper/coordinator/fleet"
@@ -189,6 +190,14 @@ func find(views []fleet.View, node string) (fleet.View, error) {
 		return fleet.View{}, apierr.New(apierr.InvalidArgument, "%d machines are named %s: give the id of one", len(named), node).
 			WithNext("loopkeeper nodes -o json")
 	}
+}
+
+// nodeWord names a node in a command: by its id where its name is no single word.
+func nodeWord(name, id string) string {
+	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_' && r != '.' }) {
+		return id
+	}
+	return name
 }
 
 // ollamaName is a model's name as Ollama knows it: without a tag it is the latest.

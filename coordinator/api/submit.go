@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -159,7 +160,7 @@ func (s *Server) admit(ctx context.Context, models []string, out *coordinatorv1.
 		out.Fits = append(out.Fits, &coordinatorv1.ModelFit{Model: m, Explanation: explanation(m, why)})
 		switch {
 		case !ok && why.Wait == scheduler.WaitModel:
-			return apierr.New(apierr.NotFound, "%s", why.Summary).WithNext("loopkeeper models pull "+m+" --on MACHINE", "loopkeeper nodes")
+			return apierr.New(apierr.NotFound, "%s", why.Summary).WithNext(pullCommand(m, why), "loopkeeper nodes")
 		case !ok:
 			return cannotFit(why)
 		case why.Wait != "":
@@ -167,6 +168,15 @@ func (s *Server) admit(ctx context.Context, models []string, out *coordinatorv1.
 		}
 	}
 	return nil
+}
+
+// pullCommand has the first machine that could hold a model download it.
+func pullCommand(model string, why scheduler.Explanation) string {
+	i := slices.IndexFunc(why.Nodes, func(n *scheduler.NodeVerdict) bool { return n.Verdict == scheduler.VerdictNoModel })
+	if i < 0 {
+		return "loopkeeper models pull " + model + " --everywhere"
+	}
+	return "loopkeeper models pull " + model + " --on " + nodeWord(why.Nodes[i].Name, why.Nodes[i].Node)
 }
 
 // cannotFit refuses a model that fits nowhere; the summary says for every machine what is needed, what there is, and how

@@ -115,8 +115,8 @@ func TestDescribeWorkflow(t *testing.T) {
 func TestAdmission(t *testing.T) {
 	r := newRig(t, newMachine("attic"), newMachine("cellar"))
 	_, err := r.submit("map", oneItem, "nobody:7b")
-	refused(t, err, apierr.NotFound, "nobody:7b", "the attic", "the cellar")
-	if err != nil && (len(err.Next) == 0 || err.Next[0] != "loopkeeper models pull nobody:7b --on MACHINE") {
+	refused(t, err, apierr.NotFound, "nobody:7b", "--on attic", "the cellar")
+	if err != nil && (len(err.Next) == 0 || err.Next[0] != "loopkeeper models pull nobody:7b --on attic") {
 		t.Errorf("the advice is %v", err.Next)
 	}
 	_, err = r.submit("map", oneItem, "small:1b", "huge:70b")

@@ -62,7 +62,7 @@ func (a *app) explain(ctx context.Context, c *client, subject string, o explainO
 	}
 	e, err := c.Explain(ctx, r)
 	if r.GetModel() != "" && codeOf(err) == apierr.NotFound {
-		return nearModels(ctx, c, []string{subject}, apierr.Wrap(apierr.FromStatus(err), apierr.NotFound, "no run and no model is named %s", subject).
+		return nearModels(ctx, c, []string{subject}, apierr.New(apierr.NotFound, "no run is named %s, and no machine has a model named %s", subject, subject).
 			WithNext("loopkeeper runs"))
 	}
 	if err != nil {

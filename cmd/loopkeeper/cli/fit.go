@@ -109,16 +109,21 @@ func canHold(r *coordinatorv1.FitResponse) bool {
 // cannotHold says what helps when no machine can hold a model now.
 func cannotHold(r *coordinatorv1.FitResponse) error {
 	e := apierr.New(apierr.CannotFit, "no machine that is up can hold %s at %d tokens now", r.GetModel(), r.GetContext())
-	var most int32
+	var most, empty int32
 	unknown := false
 	for _, n := range r.GetNodes() {
 		if n.GetState() == "up" {
-			most = max(most, n.GetLargestContext())
+			most, empty = max(most, n.GetLargestContext()), max(empty, n.GetLargestEmpty())
 			unknown = unknown || n.GetVerdict() == "unknown"
 		}
 	}
-	if most > 0 && most < r.GetContext() {
-		e = e.WithNext(fmt.Sprintf("models.contexts of at most %d tokens for it", most))
+	switch {
+	case most > 0 && most < r.GetContext():
+		e = e.WithNext(fmt.Sprintf("loopkeeper fit %s --ctx %d, which fits now; models.contexts sets it", r.GetModel(), most))
+	case empty >= r.GetContext():
+		e = e.WithNext("loopkeeper nodes shows what takes the room", fmt.Sprintf("loopkeeper fit %s, once that is gone", r.GetModel()))
+	case empty > 0:
+		e = e.WithNext(fmt.Sprintf("a context of at most %d tokens, which fits a machine on which nothing else is loaded", empty))
 	}
 	if unknown {
 		e = e.WithNext("loopkeeper nodes says what is not known of the others")

@@ -127,17 +127,58 @@ func (a *app) printModels(r *coordinatorv1.ListNodesResponse) error {
 		a.next("loopkeeper models pull qwen3:8b --on MACHINE", "loopkeeper nodes")
 		return a.printText("No machine that is up has a model.\n" + ui.Findings(s, r.GetFindings()))
 	}
-	t := ui.Table{Width: s.Width, Columns: ui.Columns("/MODEL", ">SIZE, GB", "QUANT", "~NODES", "~LOADED (BUSY)", ">CONTEXT", ">WAITING", "~")}
-	for _, m := range all {
-		t.Add(m.row(time.Now())...)
-	}
 	var findings []*coordinatorv1.Finding
 	for _, f := range r.GetFindings() {
 		if f.GetModel() != "" {
 			findings = append(findings, f)
 		}
 	}
-	return a.printText(t.String() + ui.Findings(s, findings) + ui.Suggestions(s, r.GetSuggestions()))
+	return a.printText(modelTable(s, all, time.Now()) + ui.Notes(s, modelNotes(all, r.GetPins())) + ui.Findings(s, findings) + ui.Suggestions(s, r.GetSuggestions()))
+}
+
+func modelTable(s ui.Style, all []model, now time.Time) string {
+	heads := []string{"/MODEL", ">SIZE, GB", "QUANT", "~NODES", "~LOADED (BUSY)", ">CONTEXT"}
+	wait := slices.ContainsFunc(all, func(m model) bool { return m.Waiting > 0 })
+	if wait {
+		heads = append(heads, ">WAITING")
+	}
+	t := ui.Table{Width: s.Width, Columns: ui.Columns(heads...)}
+	for _, m := range all {
+		row := m.row(now)
+		if wait {
+			row = append(row, ui.Count(m.Waiting))
+		}
+		t.Add(row...)
+	}
+	return t.String()
+}
+
+// modelNotes are what models are beside their numbers: what is pinned and where, which only make embeddings, which are simulated.
+func modelNotes(all []model, pins []*coordinatorv1.Pin) (notes []string) {
+	list := func(lead string, is func(model) bool) {
+		var names []string
+		for _, m := range all {
+			if is(m) {
+				names = append(names, m.Name)
+			}
+		}
+		switch {
+		case len(names) == len(all) && len(all) > 1:
+			notes = append(notes, lead+": all")
+		case len(names) > 0:
+			notes = append(notes, lead+": "+strings.Join(names, ", "))
+		}
+	}
+	var pinned []string
+	for _, p := range pins {
+		pinned = append(pinned, p.GetModel()+" to "+strings.Join(p.GetNodes(), " and "))
+	}
+	if len(pinned) > 0 {
+		notes = append(notes, "Pinned: "+strings.Join(pinned, ", "))
+	}
+	list("Embeddings only", func(m model) bool { return m.Embedding })
+	list("Simulated", func(m model) bool { return m.Simulated })
+	return notes
 }
 
 // aboutModels are the findings that are about a model, as JSON.
@@ -152,7 +193,7 @@ func aboutModels(r *coordinatorv1.ListNodesResponse) []any {
 }
 
 func (m model) row(now time.Time) []string {
-	size, quant, on, context, waiting := "?", "?", "-", "-", "-"
+	size, quant, on, context := "?", "?", "-", "-"
 	if m.SizeBytes > 0 {
 		size = fmt.Sprintf("%.1f", float64(m.SizeBytes)/1e9) // GB as the registry shows it
 	}
@@ -173,25 +214,5 @@ func (m model) row(now time.Time) []string {
 	if len(nodes) > 0 {
 		on, context = strings.Join(nodes, ", "), strings.Join(contexts, ", ")
 	}
-	if m.Waiting > 0 {
-		waiting = ui.Count(m.Waiting)
-	}
-	return []string{ui.Line(m.Name), size, ui.Line(quant), ui.Line(strings.Join(m.Nodes, ", ")), on, context, waiting, strings.Join(m.notes(), ", ")}
-}
-
-// notes are what a model is beside its numbers.
-func (m model) notes() (notes []string) {
-	if len(m.Digests) > 1 {
-		notes = append(notes, fmt.Sprintf("%d different models", len(m.Digests)))
-	}
-	if len(m.Pins) > 0 {
-		notes = append(notes, "pinned to "+ui.Line(strings.Join(m.Pins, " and ")))
-	}
-	if m.Embedding {
-		notes = append(notes, "embeddings only")
-	}
-	if m.Simulated {
-		notes = append(notes, "simulated")
-	}
-	return notes
+	return []string{ui.Line(m.Name), size, ui.Line(quant), ui.Line(strings.Join(m.Nodes, ", ")), on, context}
 }

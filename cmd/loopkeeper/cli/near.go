@@ -29,7 +29,7 @@ func nearModels(ctx context.Context, c *client, models []string, err error) erro
 		}
 		var next []string
 		for _, n := range e.Next {
-			if !strings.HasPrefix(n, "loopkeeper nodes") { // which shows less of it
+			if !strings.HasPrefix(n, "loopkeeper nodes") && n != "loopkeeper models" { // which show less of it, or come below
 				next = append(next, n)
 			}
 		}

@@ -36,7 +36,7 @@ func newPull(a *app) *cobra.Command {
 		},
 	}
 	c.Flags().StringArrayVar(&o.on, "on", nil, "`NODE` that downloads it; may be repeated")
-	c.Flags().BoolVar(&o.everywhere, "everywhere", false, "every machine that is up downloads it")
+	c.Flags().BoolVar(&o.everywhere, "everywhere", false, "every machine that is there downloads it, drained and paused ones too")
 	return c
 }
 
@@ -82,12 +82,12 @@ func (a *app) pull(ctx context.Context, c *client, model string, o pullOptions) 
 // pulled is how a download ended over all machines.
 func (a *app) pulled(model string, newest map[string]*coordinatorv1.PullModelResponse) error {
 	var list []any
-	var names, next []string // of those that failed
+	var names, why, next []string // of those that failed
 	for _, name := range sorted(newest) {
 		m := newest[name]
 		list = append(list, ui.Plain(m))
 		if m.GetError() != "" {
-			names, next = append(names, name), append(next, m.GetNext()...)
+			names, why, next = append(names, name), append(why, m.GetError()), append(next, m.GetNext()...)
 		}
 	}
 	if a.flags.output == "json" {
@@ -101,8 +101,7 @@ func (a *app) pulled(model string, newest map[string]*coordinatorv1.PullModelRes
 		}
 		return nil
 	}
-	e := apierr.New(apierr.Unavailable, "%s was not downloaded on %d of %s: %s", model, len(names), ui.Plural(int64(len(newest)), "machine", "machines"), strings.Join(names, ", ")).
-		WithNext(next...)
+	e := apierr.New(apierr.Unavailable, "%s was not downloaded on %s: %s", model, strings.Join(names, ", "), strings.Join(distinct(why), "; ")).WithNext(next...)
 	e.Next = distinct(e.Next)
 	return e.WithNext(fmt.Sprintf("loopkeeper models pull %s --on %s", model, names[0]))
 }

@@ -26,6 +26,7 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
 	"github.com/loopkeeper/loopkeeper/cmd/loopkeeper/cli"
+	"github.com/loopkeeper/loopkeeper/worker/ollama/ggufheader"
 	"github.com/loopkeeper/loopkeeper/worker/ollama/ollamatest"
 )
 
@@ -61,7 +62,7 @@ func TestStories(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"ollama": startOllama, "start": startDaemon, "halt": stopDaemon, "exits": exits, "occupy": occupy, "newer": newer, "interrupt": interrupt, "word": word,
-			"large": large, "misnamed": misnamed, "within": within,
+			"large": large, "misnamed": misnamed, "within": within, "eventually": eventually, "closed": closed, "header": header,
 		},
 	})
 }
@@ -234,6 +235,31 @@ func large(ts *testscript.TestScript, neg bool, args []string) {
 // misnamed is `misnamed FOLDER`: it puts a file there whose name is Latin-1.
 func misnamed(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(create(ts, args[0]+"/caf\xe9.md"), []byte("Coffee."), 0o600))
+}
+
+// eventually is `eventually REGEXP PROGRAM ARG...`: it runs the program until its stdout matches.
+func eventually(ts *testscript.TestScript, neg bool, args []string) {
+	want := regexp.MustCompile(args[0])
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+		ts.Check(ts.Exec(args[1], args[2:]...))
+		if want.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+	}
+	ts.Fatalf("it never printed %s", args[0])
+}
+
+// closed is `closed FILE NODE`: it writes settings whose hours of the node begin in three days.
+func closed(ts *testscript.TestScript, neg bool, args []string) {
+	day := time.Now().UTC().AddDate(0, 0, 3).Weekday()
+	text := fmt.Sprintf("nodes:\n  %s: {hours: [\"%s 00:00-24:00\"], zone: Etc/UTC}\n", args[1], day)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
+}
+
+// header is `header FILE`: it writes the header of a model file in GGUF format, Llama 3.1 8B, without its tensors.
+func header(ts *testscript.TestScript, neg bool, args []string) {
+	raw, _ := ggufheader.Encode(ggufheader.Llama8B.Keys(), ggufheader.Llama8B.Tensors())
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), raw, 0o600))
 }
 
 func create(ts *testscript.TestScript, name string) string {

@@ -46,7 +46,7 @@ func TestUnknownModelIsRefusedWithThePull(t *testing.T) {
 	t.Parallel()
 	h := start(t, brisk())
 	e := h.refused("mistral:7b")
-	if e.Code != apierr.NotFound || len(e.Next) == 0 || e.Next[0] != "loopkeeper models pull mistral:7b --on MACHINE" {
+	if e.Code != apierr.NotFound || len(e.Next) == 0 || e.Next[0] != "loopkeeper models pull mistral:7b --on node-1" {
 		t.Errorf("code %s, next %v: %s", e.Code, e.Next, e.Message)
 	}
 }

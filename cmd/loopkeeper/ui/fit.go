@@ -37,11 +37,11 @@ func fitHead(r *coordinatorv1.FitResponse) string {
 	text := fmt.Sprintf("%s at %s tokens per slot", Line(r.GetModel()), Count(int64(r.GetContext())))
 	switch {
 	case r.GetAsked() > r.GetContext():
-		text += fmt.Sprintf(" (%s were asked for, it takes no more)", Count(int64(r.GetAsked())))
+		text += fmt.Sprintf(" (%s asked for; it takes no more)", Count(int64(r.GetAsked())))
 	case r.GetTrained() > r.GetContext():
-		text += fmt.Sprintf(" (it takes %s at most)", Count(int64(r.GetTrained())))
+		text += fmt.Sprintf(", of %s", Count(int64(r.GetTrained())))
 	}
-	return text + ". Memory in GiB."
+	return text + ". Sizes in GiB."
 }
 
 // fitWord is a verdict in a word or two.

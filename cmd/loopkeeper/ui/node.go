@@ -16,7 +16,7 @@ func Node(s Style, n *coordinatorv1.Node, now time.Time) string {
 		state += ", simulated"
 	}
 	fmt.Fprintf(&b, "%s  %s\n", Line(n.GetName()), state)
-	b.WriteString(s.hanging("  ", "  ", strings.Join(nodeFacts(n, now), "   ")))
+	b.WriteString(s.hanging("  ", "  ", strings.Join(nodeFacts(n, now), ", ")))
 	b.WriteString(poolTable(s, "POOL, GiB", n.GetPools()))
 	b.WriteString(claimTable(s, n.GetClaims(), now))
 	for _, p := range n.GetPulls() {

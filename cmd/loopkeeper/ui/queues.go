@@ -45,6 +45,15 @@ func resourceTable(s Style, list []*coordinatorv1.ResourceUse) string {
 	return t.String()
 }
 
+// Notes are sentences, each in lines that fit.
+func Notes(s Style, notes []string) string {
+	var b strings.Builder
+	for _, n := range notes {
+		b.WriteString(s.hanging("", "  ", Line(n)+"."))
+	}
+	return b.String()
+}
+
 // Findings are what a person should know, each with what helps.
 func Findings(s Style, list []*coordinatorv1.Finding) string {
 	var b strings.Builder
