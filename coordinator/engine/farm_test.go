@@ -27,6 +27,7 @@ type farm struct {
 	takes   func(a Attempt) time.Duration   // nil is some time around a second
 	deaf    bool                            // workers take no notice of a cancel
 	breaks  func(node string) time.Duration // when not 0, the call of a load breaks off after so long; the machine goes on loading
+	late    time.Duration                   // between the report that shows a model and the end of its load
 	ends    func(node string, m *Move)      // what the end of a load says; nil leaves it as it is
 	sticks  func(node string) (bool, error) // whether an unload leaves the model in memory, and what its call says then
 	wg      sync.WaitGroup
@@ -188,6 +189,10 @@ func (f *farm) Load(node string, d scheduler.Decision) {
 		n.Pools[0].Free.N -= min(d.Need, n.Pools[0].Free.N)
 		f.mu.Unlock()
 		if broken == 0 {
+			if f.late > 0 {
+				f.change()
+				time.Sleep(f.late)
+			}
 			m := Move{Decision: d, Took: 4 * time.Second, Size: d.Need}
 			if f.ends != nil {
 				f.ends(node, &m)

@@ -163,7 +163,7 @@ func (m *moves) fill(n scheduler.Node, calls []holding, now time.Time) scheduler
 	mine := m.of(n.ID)
 	m.settle(mine, n, calls, now)
 	n.RoomFor = mine.roomFor
-	n.Loaded = slices.Clone(n.Loaded)
+	n.Loaded = slices.DeleteFunc(slices.Clone(n.Loaded), func(l scheduler.Loaded) bool { return mine.unverified(l.Digest, now) })
 	for i := range n.Loaded {
 		mine.fillLoaded(&n.Loaded[i], calls)
 	}
@@ -172,6 +172,12 @@ func (m *moves) fill(n scheduler.Node, calls []holding, now time.Time) scheduler
 	}
 	n.Avoid, n.Unfit = laterOf(n.Avoid, mine.avoid), mine.unfitNow(now)
 	return n
+}
+
+// unverified reports whether a model is in memory, but its load has not returned: nothing is to be started on it before it is clear
+// that it did not spill. A load that does not return although its model has been there for a while is not waited for.
+func (n *nodeMoves) unverified(digest string, now time.Time) bool {
+	return n.loading != nil && n.loading.Digest == digest && n.loading.ended.IsZero() && now.Sub(n.since[digest]) < reportGrace
 }
 
 func (n *nodeMoves) fillLoaded(l *scheduler.Loaded, calls []holding) {
@@ -260,8 +266,10 @@ func (m *moves) settle(n *nodeMoves, report scheduler.Node, calls []holding, now
 // next is when something of a node changes by the passing of time alone, zero for never.
 func (n *nodeMoves) next(now time.Time) time.Time {
 	var at time.Time
-	if n.loading != nil && !n.loading.ended.IsZero() {
-		at = earliest(at, n.loading.ended.Add(reportGrace))
+	if mv := n.loading; mv != nil && !mv.ended.IsZero() {
+		at = earliest(at, mv.ended.Add(reportGrace))
+	} else if mv != nil && n.unverified(mv.Digest, now) {
+		at = earliest(at, n.since[mv.Digest].Add(reportGrace))
 	}
 	for _, mv := range n.leaving {
 		if !mv.ended.IsZero() {

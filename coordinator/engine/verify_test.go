@@ -67,6 +67,34 @@ func TestALoadThatSpilledIsUnloadedAndItsStepPlacedAgain(t *testing.T) {
 	}
 }
 
+// The report that shows a model may come before the load returns and says that it spilled: nothing starts on it until then.
+func TestNothingStartsBeforeTheLoadHasReturned(t *testing.T) {
+	p := program(t, `await batch({ model: "small:8b", prompt: "{{item}}", items: input.items });`)
+	synctest.Test(t, func(t *testing.T) {
+		f := newFarm(2)
+		f.late = 3 * time.Second
+		f.ends = func(node string, m *Move) { m.Spilled, m.VRAM = node == "n1", m.Need/2 }
+		r := newRig(t, f, Options{})
+		if v := r.wait(r.submit(p, items(12))); v.Status != run.Completed {
+			t.Fatalf("%+v", v)
+		}
+		for _, a := range f.sent() {
+			if a.Node == "n1" {
+				t.Errorf("%s was sent to a model that had spilled", a.Key)
+			}
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		f := newFarm(1)
+		f.late = time.Hour // it hangs, and the model is there
+		r := newRig(t, f, Options{})
+		began := time.Now()
+		if v := r.wait(r.submit(p, items(4))); v.Status != run.Completed || time.Since(began) > 30*time.Second {
+			t.Errorf("%s after %s", v.Status, time.Since(began))
+		}
+	})
+}
+
 // With one machine the work waits and is tried again, each time after a longer pause, over restarts too; once it fits all is well.
 func TestASpillOnTheOnlyMachineIsTriedAgainWithLongerPauses(t *testing.T) {
 	p := program(t, oneCall)

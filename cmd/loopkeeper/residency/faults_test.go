@@ -87,24 +87,22 @@ func TestTheNextModelLoadsOntoTheProcessorAndIsPlacedAgain(t *testing.T) {
 	}, card(8, ollamatest.Fault{Kind: ollamatest.CPULoad, Probability: 1, Limit: 1}))
 }
 
-// gpustack#6044: memory that other programs have counts. A game that starts while the model loads makes it spill, and it goes
-// elsewhere; what was seen of it is not forgotten.
-func TestAGameStartsDuringALoad(t *testing.T) {
+// gpustack#6044: memory that other programs have counts. A game that starts after the last report, before the load, makes the model
+// spill: it is unloaded before anything ran on it, and its step is placed elsewhere.
+func TestAGameStartsJustBeforeALoad(t *testing.T) {
 	live(t, func(t *testing.T, h *house) {
-		id := h.submit(writer, nil, reports(3)...)
-		for h.loads()+len(h.loading()) == 0 {
-			time.Sleep(100 * time.Millisecond)
-		}
-		chosen := slices.IndexFunc(h.stands, func(s *ollamatest.Server) bool { return s.Loads() > 0 || len(h.loadingOn(s)) > 0 })
-		h.stands[chosen].Occupy(5 << 30)
-		r := h.end(id)
+		h.stands[0].Occupy(5 << 30)
+		r := h.end(h.submit(writer, nil, reports(3)...))
 		if r.GetItems().GetSucceeded() != 3 || r.GetItems().GetRetried() != 0 {
 			t.Errorf("%v", r.GetItems())
 		}
-		for _, c := range h.stands[chosen].Calls() {
+		for _, c := range h.stands[0].Calls() {
 			if c.Prompt != "" {
 				t.Errorf("call %d ran beside the game", c.N)
 			}
+		}
+		if n := h.stands[0].Loads(); n != 1 || len(h.stands[0].Loaded()) != 0 {
+			t.Errorf("%d loads beside the game, in memory: %v", n, h.stands[0].Loaded())
 		}
 		if got := h.incidents(); len(got) != 1 || !strings.Contains(got[0], "fit on its accelerator") {
 			t.Errorf("%q", got)

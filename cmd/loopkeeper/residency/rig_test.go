@@ -47,6 +47,7 @@ type house struct {
 	t       *testing.T
 	dir     string
 	listens map[string]*bufconn.Listener
+	workers []string
 	stands  []*ollamatest.Server
 	store   *ledger.SQLite
 	coord   *coordinator.Coordinator
@@ -89,26 +90,39 @@ func (h *house) machine(n int, cfg ollamatest.Config) {
 	}
 	stand := ollamatest.New(cfg)
 	url, web := stand.StartPipe(t)
-	client, err := ollama.New(ollama.Options{BaseURL: url, Transport: web.Transport})
+	h.stands = append(h.stands, stand)
+	h.worker(n, ollama.Options{BaseURL: url, Transport: web.Transport}, machine("", nothing{}))
+}
+
+// worker starts a worker over an Ollama, on a machine as the prober sees it.
+func (h *house) worker(n int, o ollama.Options, p *probe.Prober) {
+	t := h.t
+	client, err := ollama.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := serve.New(t.Context(), serve.Options{NodeID: fmt.Sprint("node-", n), Name: fmt.Sprint("machine ", n), Version: "0.1.0", Fleet: "home",
-		Ollama: client, Slots: 1, Prober: bare(), Log: logger(t)})
+		Ollama: client, Slots: 1, Prober: p, Log: logger(t)})
 	g := grpc.NewServer(grpc.WaitForHandlers(true))
 	workerv1.RegisterWorkerServiceServer(g, w)
 	l := h.listen(fmt.Sprint("worker-", n))
 	served := make(chan struct{})
 	go func() { defer close(served); _ = g.Serve(l) }()
-	t.Cleanup(func() { w.Stop(); g.Stop(); <-served })
-	h.stands = append(h.stands, stand)
+	t.Cleanup(func() { w.Stop(); g.Stop(); <-served; client.Close() })
+	h.workers = append(h.workers, fmt.Sprint("worker-", n))
 }
 
-// bare is a machine of which nothing can be read: what matters of it is what its stand-in pretends to be.
-func bare() *probe.Prober {
-	return probe.New(probe.Options{Machine: source.Machine{OS: "linux", Arch: "amd64", Calls: source.Calls{}, Commands: nothing{}, Files: fstest.MapFS{}}})
+// machine is one with so much main memory, as /proc/meminfo has it, and with the vendors' tools that answer. Of one with a stand-in
+// nothing is to be read: what matters is what that pretends to be.
+func machine(meminfo string, tools source.Runner) *probe.Prober {
+	files := fstest.MapFS{}
+	if meminfo != "" {
+		files["proc/meminfo"] = &fstest.MapFile{Data: []byte(meminfo)}
+	}
+	return probe.New(probe.Options{Machine: source.Machine{OS: "linux", Arch: "amd64", Calls: source.Calls{}, Commands: tools, Files: files}})
 }
 
+// nothing is a machine without any tool.
 type nothing struct{}
 
 // Run implements source.Runner.
@@ -140,9 +154,7 @@ func (h *house) open() {
 	}
 	o := coordinator.Options{Name: "test", Fleet: "home", Version: "0.1.0", Store: h.store, Host: script.NewHost(script.Limits{}),
 		Listener: h.listen("coordinator"), Dial: h.dial, Log: logger(t)}
-	for i := range h.stands {
-		o.Workers = append(o.Workers, fmt.Sprint("worker-", i+1))
-	}
+	o.Workers = h.workers
 	if h.change != nil {
 		h.change(&o)
 	}
@@ -186,6 +198,12 @@ func (h *house) submit(model string, more map[string]any, items ...string) strin
 // end waits for a run to complete.
 func (h *house) end(id string) *coordinatorv1.Run {
 	h.t.Helper()
+	return h.endAs(id, "completed")
+}
+
+// endAs waits for a run to end in one of these states.
+func (h *house) endAs(id string, states ...string) *coordinatorv1.Run {
+	h.t.Helper()
 	stream, err := h.client.WatchRun(h.t.Context(), &coordinatorv1.WatchRunRequest{RunId: id})
 	if err != nil {
 		h.t.Fatal(err)
@@ -201,7 +219,7 @@ func (h *house) end(id string) *coordinatorv1.Run {
 		}
 		last = msg.GetRun()
 	}
-	if last.GetState() != "completed" {
+	if !slices.Contains(states, last.GetState()) {
 		h.t.Fatalf("run %s ended %s: %s %v", id, last.GetState(), last.GetError(), last.GetFailures())
 	}
 	return last
@@ -226,23 +244,6 @@ func (h *house) loads() (n int) {
 		n += s.Loads()
 	}
 	return n
-}
-
-// loadingOn are the loads under way on a machine, by model.
-func (h *house) loadingOn(s *ollamatest.Server) (models []string) {
-	for _, c := range s.Calls() {
-		if c.Prompt == "" && c.Ended.IsZero() {
-			models = append(models, c.Model)
-		}
-	}
-	return models
-}
-
-func (h *house) loading() (models []string) {
-	for _, s := range h.stands {
-		models = append(models, h.loadingOn(s)...)
-	}
-	return models
 }
 
 func report(i int) string {
