@@ -28,8 +28,9 @@ func Line(text string) string {
 	return text
 }
 
-// Clean returns the report with every text that comes from the machine as a Line. Ids stay consistent, because the same text is
-// the same Line.
+// Clean returns the report with every text that comes from the machine as a Line, and readings that no device can have unknown:
+// what a bus reads from a device that is not there any more is all ones. Ids stay consistent, because the same text is the same
+// Line.
 func (r Report) Clean() Report {
 	clean := func(texts ...*string) {
 		for _, text := range texts {
@@ -42,6 +43,9 @@ func (r Report) Clean() Report {
 		for i := range devices {
 			d := &devices[i]
 			clean(&d.ID, &d.Name, &d.PCI, &d.LUID, &d.UUID, &d.Partition, &d.Driver, &d.Pool)
+			d.Utilisation = within(d.Utilisation, 0, 100)
+			d.Temperature = within(d.Temperature, absoluteZero, meltingPoint)
+			d.Power = within(d.Power, 0, mostPower)
 		}
 	}
 	r.Pools, r.Warnings = slices.Clone(r.Pools), slices.Clone(r.Warnings)
@@ -53,4 +57,18 @@ func (r Report) Clean() Report {
 		clean(&w.Device, &w.Message, &w.Next)
 	}
 	return r
+}
+
+const (
+	absoluteZero = -273.15 // degrees Celsius
+	meltingPoint = 1414    // degrees Celsius, of silicon
+	mostPower    = 1e5     // watts: a whole rack of GB200 takes 1.2e5
+)
+
+// within is the number if it lies within the limits, else unknown.
+func within(n Number, least, most float64) Number {
+	if v, known := n.Value(); !known || v < least || v > most {
+		return Number{}
+	}
+	return n
 }

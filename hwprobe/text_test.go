@@ -21,3 +21,17 @@ func TestLineCannotCommandATerminal(t *testing.T) {
 		}
 	}
 }
+
+func TestReadingsOfADeadBusAreUnknown(t *testing.T) {
+	d := Device{ID: "a\x1b", Pool: "a\x1b", Utilisation: Known(4294967295.0), Temperature: Known(4294967.295), Power: Known(4294.967295)}
+	r := Report{Devices: []Device{d}, Pools: []Pool{{ID: "host"}, {ID: "a\x1b"}}}.Clean()
+	if got := r.Devices[0]; got.Utilisation != (Number{}) || got.Temperature != (Number{}) || got.Power != d.Power {
+		t.Errorf("got %+v", got)
+	}
+	if _, found := r.Pool(r.Devices[0].Pool); !found || strings.Contains(r.Pools[1].ID, "\x1b") {
+		t.Errorf("pools %+v", r.Pools)
+	}
+	if d.ID != "a\x1b" {
+		t.Error("the given report was changed")
+	}
+}

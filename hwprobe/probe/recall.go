@@ -66,7 +66,7 @@ func (r *recall) complete(part string, f hwprobe.Findings, others []hwprobe.Devi
 		default:
 			r.addMissing(&f, was, hwprobe.StateLost, now)
 			f.Warn(hwprobe.WarnDeviceRemoved, was.device.ID, fmt.Sprintf("%s is gone: it was last seen %s ago", was.device.Name, now.Sub(was.seen).Round(time.Second)),
-				"if it was removed on purpose, hide it or restart this program, which then forgets it; otherwise check its power and cable, and what the system's log says")
+				"if it was removed on purpose, hide it or restart this program, which then forgets it; otherwise check its power, cable and driver, and what the system's log says")
 		}
 	}
 	return f
