@@ -48,6 +48,7 @@ type nodeMoves struct {
 type stuck struct {
 	times int
 	retry time.Time // when to try again
+	told  bool      // an incident was made of it
 }
 
 type move struct {

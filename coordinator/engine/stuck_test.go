@@ -40,6 +40,9 @@ func TestAStuckUnloadEndsInAFailure(t *testing.T) {
 					!strings.Contains(v.Failures[0].Message, "restart Ollama there") || v.Items.Succeeded != 4 {
 					t.Errorf("%s: %+v", v.Status, v.Failures)
 				}
+				if got := incidents(r, IncidentStuck); len(got) != 1 || !strings.Contains(got[0], "small:8b stays in the memory of box-1") {
+					t.Errorf("%q", got)
+				}
 				if took := time.Since(began); took > 2*time.Minute || tries < 2 {
 					t.Errorf("%d unloads in %s", tries, took)
 				}

@@ -26,11 +26,23 @@ func (t *turn) tend(nodes []scheduler.Node, waiting []scheduler.Task) {
 		mine := e.moves.of(n.ID)
 		for j := range n.Loaded {
 			l := &n.Loaded[j]
+			t.noteStuck(n, l, mine)
 			if h := mine.held[l.Digest]; h != nil && l.Busy == 0 && mine.leaving[l.Digest] == nil {
 				t.tendOne(n, l, h, l.Pinned || wanted[tagged(l.Name)])
 			}
 		}
 	}
+}
+
+// noteStuck tells once of a model that unloads leave in memory.
+func (t *turn) noteStuck(n *scheduler.Node, l *scheduler.Loaded, mine *nodeMoves) {
+	s := mine.stuck[l.Digest]
+	if s.times <= unloadPauses || s.told {
+		return
+	}
+	s.told = true
+	mine.stuck[l.Digest] = s
+	t.incident(n.ID, IncidentStuck, l.Name, fmt.Sprintf("%s stays in the memory of %s after %d unloads; if it does not go, restart Ollama there", l.Name, n.Name, s.times))
 }
 
 // tendOne renews or unloads one idle model of ours.
