@@ -5,11 +5,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/fleet"
 	"github.com/loopkeeper/loopkeeper/coordinator/pull"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
+	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
 	"github.com/loopkeeper/loopkeeper/scheduler"
 )
 
@@ -90,6 +92,9 @@ func (s *Server) pullOn(ctx context.Context, n fleet.View, model string, news ch
 		last = p
 		tell(&coordinatorv1.PullModelResponse{Pull: pullMessage(model, p)})
 	})
+	if err == nil {
+		s.awaitModel(ctx, n.ID, model)
+	}
 	m := &coordinatorv1.PullModelResponse{Pull: pullMessage(model, last), Done: err == nil}
 	if err != nil {
 		e := apierr.As(err)
@@ -99,6 +104,30 @@ func (s *Server) pullOn(ctx context.Context, n fleet.View, model string, news ch
 		}
 	}
 	tell(m)
+}
+
+// reportWait is how long a report that shows a new model is waited for: a few heartbeats.
+const reportWait = 10 * time.Second
+
+// awaitModel returns when a node reports a model, so that whoever pulled it can use it at once; or when that takes too long.
+func (s *Server) awaitModel(ctx context.Context, node, model string) {
+	ctx, cancel := context.WithTimeout(ctx, reportWait)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		views, _ := s.o.Fleet.View()
+		for _, v := range views {
+			if v.ID == node && slices.ContainsFunc(v.Report.GetModels(), func(m *workerv1.Model) bool { return ollamaName(m.GetName()) == ollamaName(model) }) {
+				return
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 func pullMessage(model string, p pull.Progress) *coordinatorv1.Pull {
