@@ -110,14 +110,14 @@ func realHouse(t *testing.T, tools ...source.Runner) (*house, []*counter) {
 	}
 }
 
-// The same as on the stand-in, three times as fast: 40 calls in turns of two models that cannot be resident together.
+// The same as on the stand-in, five times as fast: 40 calls in turns of two models that cannot be resident together.
 func TestRealModelsOnOneMachineAreBatchedAndNotAlternated(t *testing.T) {
 	h, counters := realHouse(t, nothing{})
 	h.endAs(h.submit("tiny:a", once(10), report(0)), "completed", "incomplete") // loads it
 	began := time.Now()
 	h.endAs(h.submit("tiny:a", once(1000), report(0)), "completed", "incomplete")
-	tokens := min(max(int(1000*2*time.Second/time.Since(began)), 500), 6000) // a call takes about two seconds, whatever this machine can do
-	pace := time.NewTicker(500 * time.Millisecond)
+	tokens := min(max(int(1500*time.Second/time.Since(began)), 500), 6000) // a call takes about a second and a half, whatever this machine can do
+	pace := time.NewTicker(300 * time.Millisecond)
 	defer pace.Stop()
 	var runs []string
 	for i := range 40 {
