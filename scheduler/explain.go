@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 )
 
 // String renders the explanation for people: the summary, then a line per node.
@@ -317,7 +316,7 @@ func or(names []string) string { return list(names, "or") }
 
 // word names the node in a command: by its id where its name is no single word.
 func (h *host) word() string {
-	if strings.ContainsFunc(h.name(), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_' && r != '.' }) {
+	if strings.ContainsAny(h.name(), " \t\"'`\\$&|;<>()[]{}*?~#!") {
 		return h.ID
 	}
 	return h.name()

@@ -74,6 +74,7 @@ type NodeVerdict struct {
 	Verdict   Verdict
 	Reason    Reason
 	State     NodeState     `json:",omitzero"` // of the node
+	Note      string        `json:",omitzero"` // Node.Why
 	Need      uint64        `json:",omitzero"` // bytes
 	Available Bytes         `json:",omitzero"` // once Evict is unloaded
 	Short     uint64        `json:",omitzero"` // bytes; 0 when it fits

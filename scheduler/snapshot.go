@@ -29,6 +29,7 @@ type Node struct {
 	ID            string
 	Name          string
 	State         NodeState
+	Why           string // why the state is what it is, for people; empty where the state says all
 	LastSeen      time.Time
 	OllamaVersion string // "0.17.4"; decides the rule set, see RuleSet
 	Pools         []Pool

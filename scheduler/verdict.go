@@ -43,7 +43,7 @@ func (p *Planner) verdict(v *view, i int, pinned string) *NodeVerdict {
 	}
 	out := &p.slab[0]
 	p.slab = p.slab[1:]
-	*out = NodeVerdict{Node: h.ID, Name: h.name(), State: h.State, Context: f.context, Largest: f.most}
+	*out = NodeVerdict{Node: h.ID, Name: h.name(), State: h.State, Note: h.Why, Context: f.context, Largest: f.most}
 	if len(f.needs) > 0 {
 		out.Need, out.Available, out.Short = f.room.need, Bytes{N: f.room.available, Known: true}, f.room.short
 	}
@@ -239,6 +239,9 @@ func (v *NodeVerdict) room() string {
 }
 
 func (v *NodeVerdict) state() string {
+	if v.Note != "" {
+		return v.Note
+	}
 	switch v.State {
 	case NodeLost:
 		if v.For == 0 {

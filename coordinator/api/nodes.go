@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/engine"
 	"github.com/loopkeeper/loopkeeper/coordinator/fleet"
@@ -194,7 +193,7 @@ func find(views []fleet.View, node string) (fleet.View, error) {
 
 // nodeWord names a node in a command: by its id where its name is no single word.
 func nodeWord(name, id string) string {
-	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_' && r != '.' }) {
+	if name == "" || strings.ContainsAny(name, " \t\"'`\\$&|;<>()[]{}*?~#!") {
 		return id
 	}
 	return name

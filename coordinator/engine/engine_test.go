@@ -426,7 +426,7 @@ func TestAModelThatNobodyHas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, newFarm(2), Options{})
 		v := r.wait(r.submit(p, nil))
-		if v.Status != run.Failed || len(v.Failures) != 1 || v.Failures[0].Kind != run.KindModelMissing || !strings.Contains(v.Failures[0].Next[0], "ollama pull absent:1b") {
+		if v.Status != run.Failed || len(v.Failures) != 1 || v.Failures[0].Kind != run.KindModelMissing || !strings.Contains(v.Failures[0].Next[0], "loopkeeper models pull absent:1b") {
 			t.Errorf("%s: %s %+v", v.Status, v.Error, v.Failures)
 		}
 	})

@@ -26,7 +26,7 @@ func (e *Engine) nodes(now time.Time) []scheduler.Node {
 			n.Loaded[j].Pinned = n.Loaded[j].Pinned || e.pinned(&n, n.Loaded[j].Name)
 		}
 		n.Avoid = laterOf(n.Avoid, e.circuits.Avoid(n.ID, now))
-		n.State, _, _ = e.stateOf(&n, now)
+		n.State, n.Why, _ = e.stateOf(&n, now)
 		nodes[i] = n
 	}
 	e.moves.settleAbsent(nodes, now)

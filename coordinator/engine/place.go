@@ -233,7 +233,7 @@ func (t *turn) send(f *flight) {
 func (t *turn) reject(c candidate, d scheduler.Decision, kind string) {
 	next := []string{"loopkeeper explain " + c.ticket.Model, "choose a smaller model or a shorter context"}
 	if kind == run.KindModelMissing {
-		next = []string{"ollama pull " + c.ticket.Model + " on one of the machines", "loopkeeper nodes -o json lists the models of each"}
+		next = []string{"loopkeeper models pull " + c.ticket.Model + " --everywhere", "loopkeeper models"}
 	}
 	failure := run.Failure{Kind: kind, Message: d.Why.Summary, Advice: run.Never, Next: next}
 	_ = t.execute(c.run, run.Reject{Pos: c.ticket.Pos, Item: c.ticket.Item, Failure: failure}) // logged there

@@ -88,7 +88,7 @@ func useText(out *coordinatorv1.UseNodeResponse, r *coordinatorv1.UseNodeRequest
 			text += " until " + ui.Clock(n.GetUntil().AsTime(), time.Now())
 		}
 		if calls > 0 {
-			text += fmt.Sprintf("; %s elsewhere", ui.Plural(calls, "call begins again", "calls begin again"))
+			text += fmt.Sprintf("; %s again", ui.Plural(calls, "call is placed", "calls are placed"))
 		}
 		return text
 	}

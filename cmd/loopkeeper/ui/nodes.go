@@ -202,7 +202,7 @@ func problems(s Style, b *strings.Builder, n *coordinatorv1.Node, now time.Time)
 		b.WriteString(s.Finding(s.bad(), name+": "+w.GetText(), w.GetNext()))
 	}
 	for _, i := range n.GetIncidents() {
-		if now.Sub(i.GetTime().AsTime()) < incidentNews && i.GetKind() != "use" {
+		if now.Sub(i.GetTime().AsTime()) < incidentNews && i.GetKind() != "use" && i.GetKind() != "pulled" {
 			b.WriteString(s.Finding(s.bad(), fmt.Sprintf("%s, %s ago: %s", name, Age(now.Sub(i.GetTime().AsTime())), i.GetText()), "loopkeeper nodes "+name))
 			return // the others stand on its page
 		}
