@@ -48,27 +48,3 @@ func TestListNodes(t *testing.T) {
 		t.Errorf("the claims are %v", c)
 	}
 }
-
-func TestExplainAModel(t *testing.T) {
-	r := newRig(t, newMachine("attic"))
-	explain := func(model string, context int32) *coordinatorv1.Explanation {
-		t.Helper()
-		e, err := r.client.Explain(t.Context(), &coordinatorv1.ExplainRequest{Subject: &coordinatorv1.ExplainRequest_Model{Model: model}, Context: context})
-		if err != nil || len(e.GetExplanations()) != 1 {
-			t.Fatal(e, err)
-		}
-		return e.GetExplanations()[0]
-	}
-	small := explain("small:1b", 0)
-	// 16 layers of 8 heads of 64 for keys and as much for values, in 16 bits, for 4096 tokens in two slots.
-	if kv := uint64(16 * 8 * 64 * 2 * 2 * 4096 * 2); small.GetNeed().GetKvBytes() != kv || small.GetNeed().GetWeightsBytes() != 1<<30 {
-		t.Errorf("the need is %v, want a cache of %d", small.GetNeed(), kv)
-	}
-	if twice := explain("small:1b", 8192); twice.GetNeed().GetKvBytes() != 2*small.GetNeed().GetKvBytes() {
-		t.Errorf("at 8192 tokens the need is %v", twice.GetNeed())
-	}
-	huge := explain("huge:70b", 0).GetNodes()[0]
-	if huge.GetNeedBytes() <= huge.GetAvailableBytes() || huge.GetShortBytes() != huge.GetNeedBytes()-huge.GetAvailableBytes() || huge.GetWhy() == "" {
-		t.Errorf("the verdict is %v", huge)
-	}
-}

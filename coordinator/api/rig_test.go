@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/loopkeeper/loopkeeper/coordinator"
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
@@ -38,6 +39,12 @@ type rig struct {
 // newRig starts a coordinator and the machines, and waits until they are up.
 func newRig(t *testing.T, machines ...*machine) *rig {
 	t.Helper()
+	return newRigWith(t, func(*coordinator.Options) {}, machines...)
+}
+
+// newRigWith does it with other settings.
+func newRigWith(t *testing.T, settings func(*coordinator.Options), machines ...*machine) *rig {
+	t.Helper()
 	at := map[string]*bufconn.Listener{"coordinator": bufconn.Listen(1 << 20)}
 	o := coordinator.Options{Name: "here", Fleet: "home", Version: "0.1.0", DataDir: "/data", Host: script.NewHost(script.Limits{}), LostAfter: 20 * time.Second,
 		Contexts: map[string]int{"small:1b": 4096}, Listener: at["coordinator"], Log: slog.New(slog.DiscardHandler),
@@ -53,6 +60,7 @@ func newRig(t *testing.T, machines ...*machine) *rig {
 		t.Fatal(err)
 	}
 	o.Store = r.store
+	settings(&o)
 	if r.c, err = coordinator.Start(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
@@ -262,6 +270,28 @@ func (m *machine) Generate(r *workerv1.GenerateRequest, s workerv1.WorkerService
 	}
 	return s.Send(&workerv1.GenerateResponse{Event: &workerv1.GenerateResponse_Outcome{Outcome: &workerv1.Outcome{Text: r.GetItem().GetText(),
 		Report: &workerv1.Report{Model: r.GetModel().GetName(), PromptTokens: 3, OutputTokens: 2, Simulated: true}}}})
+}
+
+// Pull downloads in one step; "broken:1b" fails, and "slow:1b" never ends.
+func (m *machine) Pull(r *workerv1.PullRequest, s workerv1.WorkerService_PullServer) error {
+	if err := s.Send(&workerv1.PullResponse{Status: "pulling x", CompletedBytes: 50, TotalBytes: 100}); err != nil {
+		return err
+	}
+	switch r.GetName() {
+	case "broken:1b":
+		return apierr.ToStatus(apierr.New(apierr.NotFound, "pull broken:1b: the registry has no such model"))
+	case "slow:1b":
+		<-s.Context().Done()
+		return s.Context().Err()
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	next := proto.Clone(m.report).(*workerv1.NodeReport)
+	next.Models = append(next.Models, &workerv1.Model{Name: r.GetName(), Digest: "cc", FileBytes: 100})
+	m.report = next
+	close(m.changed)
+	m.changed = make(chan struct{})
+	return nil
 }
 
 func (m *machine) Cancel(context.Context, *workerv1.CancelRequest) (*workerv1.CancelResponse, error) {

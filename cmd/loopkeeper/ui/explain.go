@@ -57,7 +57,7 @@ func Incidents(s Style, list []*coordinatorv1.Incident, now time.Time) string {
 
 // actionText is a decision in a word or two.
 func actionText(action string) string {
-	return word(map[string]string{"start": "started", "wait": "waited", "impossible": "given up"}, action)
+	return word(map[string]string{"start": "started", "wait": "waited", "load": "a load was begun", "unload": "an unload was begun", "impossible": "given up"}, action)
 }
 
 // clockSeconds is a time of today to the second, and of another day as Clock has it.
