@@ -55,6 +55,18 @@ func TestFolderThatIsATrapIsNoRecording(t *testing.T) {
 	}
 }
 
+func TestWhatIsNoFolderIsNoRecording(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{pipe, "/dev/zero", os.Args[0]} {
+		if _, err := Open(name); !errors.Is(err, ErrNoRecording) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func link(t *testing.T, target, at string) {
 	if err := os.Symlink(target, at); err != nil {
 		t.Fatal(err)

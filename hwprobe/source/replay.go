@@ -23,6 +23,9 @@ var (
 // Open opens a recording as the machine that was recorded, on any system. What was not asked then is not there: no such file,
 // no such tool, no such call.
 func Open(dir string) (Machine, error) {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() { // opening a pipe may never come back
+		return Machine{}, fmt.Errorf("%s: %w: it is no folder", dir, ErrNoRecording)
+	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return Machine{}, fmt.Errorf("open the recording: %w", err)
