@@ -78,6 +78,8 @@ func (m *moves) begin(d scheduler.Decision, now time.Time) bool {
 		n.loading = &move{Decision: d, since: now}
 		n.held[d.Digest] = &held{Model: d.Model, Context: d.Context, Since: now, kept: now}
 		m.dirty[fact{kindHeld, d.Node, d.Digest}] = true
+	case d.Action == scheduler.Unload && n.loading != nil && n.loading.ended.IsZero():
+		return false // its worker moves one model at a time: the wait would look like an unload that hangs
 	case d.Action == scheduler.Unload && n.leaving[d.Digest] == nil:
 		n.leaving[d.Digest] = &move{Decision: d, since: now}
 		if d.Task != "" {

@@ -107,3 +107,20 @@ func TestAModelThatIsWaitedForIsRenewed(t *testing.T) {
 		}
 	})
 }
+
+// ollama#13235: a worker moves one model at a time. An unload that is decided while a load is under way waits for its end, or it would
+// look like one that hangs.
+func TestNoUnloadWhileALoadIsUnderWay(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	load := scheduler.Decision{Action: scheduler.Load, Node: "n1", Digest: "a"}
+	unload := scheduler.Decision{Action: scheduler.Unload, Node: "n1", Digest: "b"}
+	elsewhere := scheduler.Decision{Action: scheduler.Unload, Node: "n2", Digest: "b"}
+	m := newMoves()
+	if !m.begin(load, now) || m.begin(unload, now) || !m.begin(elsewhere, now) {
+		t.Error("beside the load")
+	}
+	m.ended("n1", Move{Decision: load}, now)
+	if !m.begin(unload, now) {
+		t.Error("after the load")
+	}
+}

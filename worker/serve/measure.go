@@ -36,7 +36,8 @@ func (s *Server) look(ctx context.Context, model string) sight {
 	return now
 }
 
-// deviceFree is the free memory of all accelerators; unknown without one, and when one of them cannot be read.
+// deviceFree is the free memory of all accelerators; unknown without one, when one of them cannot be read, and when one has no memory
+// of its own.
 func (s *Server) deviceFree(ctx context.Context) (free uint64, known bool) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -57,7 +58,7 @@ func (s *Server) deviceFree(ctx context.Context) (free uint64, known bool) {
 			continue
 		}
 		bytes, ok := p.FreeBytes.Value()
-		if !ok {
+		if !ok || p.Kind == hwprobe.PoolUnified { // where the host's memory is the device's, mapped weights count as free, too
 			return 0, false
 		}
 		free, known = free+bytes, true
