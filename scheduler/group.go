@@ -34,7 +34,7 @@ type group struct {
 	level     time.Duration // when the last of its tasks is expected to end, with what is loaded or planned
 	rate      float64       // its tasks that end per nanosecond, on what is loaded or planned
 	soon      int           // tasks that free slots take at once
-	planned   int           // slots of loads that this plan decided for it
+	planned   int           // slots of loads that are in flight for it, those of this plan included
 	loss      time.Duration // what all its tasks lose without the node that is best for a load
 	faster    string        // the host that a task waits for although a slot is free elsewhere
 	why       *Explanation  // for all that wait

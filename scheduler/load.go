@@ -202,12 +202,21 @@ func (b *bid) rounds(n int) time.Duration {
 // the last of the group does elsewhere.
 func (p *Planner) spread(g *group) {
 	n := p.needed(g)
-	if n <= 0 {
-		return
+	extra := time.Duration(0)
+	if n <= 0 { // all could start now: a load has to shorten their calls by more than it takes itself
+		if n = min(p.open(g), g.soon); n <= 0 {
+			return
+		}
+		extra = g.swift.load
+	}
+	for s, r := range g.placed(p) {
+		if r.coming && p.hosts[s.host].loads(s.fit) {
+			g.planned += r.slots
+		}
 	}
 	bids := p.bids(g)
 	for range min(n, len(bids)) {
-		k := p.pick(g, bids, n)
+		k := p.pick(g, bids, n, extra)
 		if k < 0 {
 			return
 		}
@@ -327,10 +336,10 @@ func (h *host) demand(j int) float64 {
 
 // pick is the bid to take next, or -1 for none. The first copy goes where all tasks end soonest in sum, a further one where a call
 // would end soonest, as long as that is worth it. Beyond its bound a group takes what is idle.
-func (p *Planner) pick(g *group, bids []bid, n int) int {
+func (p *Planner) pick(g *group, bids []bid, n int, extra time.Duration) int {
 	best, forced := -1, false
 	var least time.Duration
-	overdue := p.overdue(g) && g.planned < n
+	overdue := p.overdue(g) && g.planned < n && extra == 0
 	for k := range bids {
 		b := &bids[k]
 		h := p.hosts[b.s.host]
@@ -349,15 +358,15 @@ func (p *Planner) pick(g *group, bids []bid, n int) int {
 			best, least, forced = k, value, idle
 		}
 	}
-	if best < 0 || forced || g.rate == 0 || p.worth(g, &bids[best], n) {
+	if best < 0 || forced || g.rate == 0 || p.worth(g, &bids[best], n, extra) {
 		return best
 	}
 	return -1
 }
 
 // worth reports whether what the tasks gain that would move to a further copy is more than what its load costs others.
-func (p *Planner) worth(g *group, b *bid, n int) bool {
-	gain := g.level - b.ready - b.serve
+func (p *Planner) worth(g *group, b *bid, n int, extra time.Duration) bool {
+	gain := g.level - b.ready - b.serve - extra
 	if gain <= 0 {
 		return false
 	}

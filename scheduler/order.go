@@ -10,7 +10,7 @@ import (
 // The order in which tasks get slots (rule 5).
 const (
 	// shareQuantum: runs whose shares differ by less than this, or by less than a factor of two, count as equal.
-	shareQuantum = time.Minute
+	shareQuantum = 90 * time.Second
 	// patience is how many seconds of age weigh as much as a second less of work.
 	patience = 5
 	// neglect is how many bounds a run may get nothing before its oldest task counts as interactive.
@@ -40,10 +40,10 @@ func (a rank) compare(b rank) int {
 
 // share is what a run received and is about to receive.
 type share struct {
-	service time.Duration
-	flying  int    // calls that run
-	seen    bool   // a task of it waits
-	last    *group // of its task before
+	service time.Duration // received, and expected of the calls that run and, one after the other, of the tasks that wait
+	flying  int           // calls that run
+	seen    bool          // a task of it waits
+	last    *group        // of its task before
 }
 
 // share is the index of a run's share.
@@ -103,8 +103,8 @@ func (p *Planner) line() {
 		r := rank{task: int32(i), key: serve - age/patience, late: age >= max(g.bound, g.drain)}
 		if runs > 1 {
 			s := &p.shares[p.runs[i]]
-			s.service += time.Duration(float64(serve) / weight(t.Weight))
-			r.share = uint8(bits.Len64(uint64(max(s.service, 0) / shareQuantum)))
+			s.service += max(serve, 0)
+			r.share = uint8(bits.Len64(uint64(float64(s.service) / weight(t.Weight) / float64(shareQuantum))))
 		}
 		g.insert(r)
 	}

@@ -43,8 +43,17 @@ func drawNode(t *rapid.T, id string) Node {
 	}
 	for _, i := range rapid.Permutation([]int{0, 1, 2, 3, 4}).Draw(t, id+" loaded")[:draw("count", 0, 2)] {
 		l := loadedAt(pulled[i], 4096*draw("context", 1, 2), 1, draw("busy", 0, 2), time.Duration(draw("since", 0, 600))*time.Second)
-		l.Leaving, l.Foreign = draw("leaving", 0, 9) == 0, draw("foreign", 0, 3) == 0
+		l.Leaving, l.Foreign, l.Pinned = draw("leaving", 0, 9) == 0, draw("foreign", 0, 3) == 0, draw("pinned", 0, 5) == 0
 		n.Loaded = append(n.Loaded, l)
+	}
+	if draw("capped", 0, 3) == 0 {
+		n.MaxCalls = draw("calls", 1, 3)
+	}
+	if draw("measured", 0, 1) == 0 {
+		n.Speeds = map[string]Speed{}
+		for _, m := range pulled {
+			n.Speeds[m.Digest] = Speed{Load: time.Duration(draw("load", 0, 60)) * time.Second, Prompt: float64(draw("prompt", 0, 3000)), Decode: float64(draw("decode", 0, 100))}
+		}
 	}
 	if draw("promised", 0, 2) == 0 {
 		n.RoomFor = fmt.Sprint("t", draw("for", 0, 11))
@@ -57,7 +66,8 @@ func drawNode(t *rapid.T, id string) Node {
 }
 
 func drawSnapshot(t *rapid.T) Snapshot {
-	s := Snapshot{Now: noon}
+	s := Snapshot{Now: noon, Received: map[string]time.Duration{"run0": time.Duration(rapid.IntRange(0, 600).Draw(t, "received")) * time.Second}}
+	s.Resources = map[string]Resource{"browser": {Cap: 2, InUse: rapid.IntRange(0, 3).Draw(t, "in use")}, "host": {Rate: 1, Tokens: rapid.Float64Range(0, 2).Draw(t, "tokens")}}
 	for i := range rapid.IntRange(0, 4).Draw(t, "nodes") {
 		s.Nodes = append(s.Nodes, drawNode(t, fmt.Sprint("n", i)))
 	}
@@ -73,7 +83,14 @@ func drawSnapshot(t *rapid.T) Snapshot {
 			task.Avoid = []string{node}
 		case 3:
 			task.Prefer = node
+		case 4:
+			task.Resources = []string{rapid.SampledFrom([]string{"browser", "host", "anything"}).Draw(t, "resource")}
+		case 5:
+			task.Priority = rapid.SampledFrom([]Priority{PriorityBatch, PriorityInteractive}).Draw(t, "priority")
+		case 6:
+			task.Work = Work{Prompt: rapid.IntRange(0, 4000).Draw(t, "prompt"), Output: rapid.IntRange(0, 800).Draw(t, "output")}
 		}
+		task.Run = fmt.Sprint("run", i%3)
 		s.Waiting = append(s.Waiting, task)
 	}
 	slices.SortStableFunc(s.Waiting, func(a, b Task) int { return a.Ready.Compare(b.Ready) })
@@ -94,7 +111,7 @@ func TestEveryTaskGetsOneDecisionWithAReason(t *testing.T) {
 		s := drawSnapshot(t)
 		seen := map[string]int{}
 		for _, d := range Place(s, Limits{}).Decisions {
-			if d.Why.Summary == "" || len(d.Why.Nodes) != len(s.Nodes) {
+			if d.Why.Summary == "" || d.Task != "" && len(d.Why.Nodes) != len(s.Nodes) {
 				t.Fatalf("%s %s without a full reason: %s", d.Action, d.Task, d.Why)
 			}
 			if (d.Action == Wait) != (d.Why.Wait != "") {
@@ -170,6 +187,8 @@ func TestOnlyIdleModelsGoAndOnlyFreeSlotsAreTaken(t *testing.T) {
 			switch l := n.Loaded[j]; {
 			case d.Action == Unload && (l.Busy > 0 || l.Leaving || started[at] > 0 || gone[at]):
 				t.Fatalf("%s is unloaded from %s with %d running, %d just started", d.Model, d.Node, l.Busy, started[at])
+			case d.Action == Unload && (l.Foreign || l.Pinned):
+				t.Fatalf("%s is unloaded from %s, where it stays", d.Model, d.Node)
 			case d.Action == Unload:
 				gone[at] = true
 			case pinned[d.Task]:
@@ -195,6 +214,66 @@ func TestTheOrderOfNodesDoesNotMatter(t *testing.T) {
 			t.Fatalf("the order of nodes gave another plan:\n%s", diff)
 		}
 	})
+}
+
+// What a call gets done alone it gets done with more free memory, too.
+func TestMoreFreeMemoryNeverMakesACallWait(t *testing.T) {
+	acted := func(s Snapshot) bool {
+		return slices.ContainsFunc(Place(s, Limits{}).Decisions, func(d Decision) bool { return d.Action == Start || d.Action == Load || d.Action == Unload })
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSnapshot(t)
+		s.Waiting = s.Waiting[:min(1, len(s.Waiting))]
+		before := acted(s)
+		more := rapid.Float64Range(0, 1).Draw(t, "more")
+		for i := range s.Nodes {
+			for p := range s.Nodes[i].Pools {
+				pool := &s.Nodes[i].Pools[p]
+				pool.Free.N += uint64(more * float64(pool.Total.N-pool.Free.N))
+			}
+		}
+		if before && !acted(s) {
+			t.Fatalf("a call that was placed waits with more free memory:\n%s", transcript(Place(s, Limits{})))
+		}
+	})
+}
+
+// No call waits beyond its bound while a machine is idle that could take it.
+func TestNoCallWaitsBeyondItsBoundWhileAMachineIsIdle(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSnapshot(t)
+		p := new(Planner)
+		plan := p.Place(s, Limits{})
+		for k, task := range s.Waiting {
+			g := p.groupOf(int32(k))
+			if p.begun[k] || task.Pinned != "" || p.age(task.Ready) < g.bound || p.closed(g) != nil || g.waiting() <= g.planned {
+				continue
+			}
+			for site := range g.nodes {
+				if h := p.hosts[site.host]; idle(s, plan, h.ID) && couldTake(h, site.fit) {
+					t.Fatalf("%s waits since %s, bound %s, while %s is idle:\n%s", task.Key, p.age(task.Ready), g.bound, h.ID, transcript(plan))
+				}
+			}
+		}
+	})
+}
+
+// idle: nothing runs, loads or leaves there, before the plan or by it, and no room is kept.
+func idle(s Snapshot, plan Plan, id string) bool {
+	n := nodeOf(s, id)
+	used := n.Loading != nil || slices.ContainsFunc(n.Loaded, func(l Loaded) bool { return l.Busy > 0 || l.Leaving })
+	return !used && !slices.ContainsFunc(plan.Decisions, func(d Decision) bool { return d.Node == id })
+}
+
+// couldTake: the model fits once everything goes that may go, and that had its time if it is waited for.
+func couldTake(h *host, f *fit) bool {
+	if h.reserved != nil {
+		return false // for another task beyond its bound
+	}
+	return h.runs(f) || h.State == NodeUp && f.room.ok && h.clear(f, func(j int) bool {
+		r := &h.residents[j]
+		return !r.kept && (!r.queued || r.since >= residency(r.pace.load))
+	}).ok
 }
 
 func TestMoreFreeMemoryNeverMakesImpossible(t *testing.T) {
