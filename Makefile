@@ -43,8 +43,9 @@ bench: ## Run the benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
 
 .PHONY: bench-placement
-bench-placement: ## Simulate the placement against other policies and write docs/placement.md
+bench-placement: ## Simulate the placement against other policies; write docs/placement.md and the README's table
 	go test ./scheduler/simulation -run '^Test(Thresholds|Pinned)$$' -count 1 -timeout 30m -table '$(CURDIR)/docs/placement.md'
+	go test ./cmd/loopkeeper -run '^TestReadme' -count 1 -update
 
 FUZZTIME ?= 30s
 
