@@ -51,14 +51,6 @@ func loadTime(weights uint64) time.Duration {
 	return 3*time.Second + time.Duration(weights/(1<<20))*time.Second/1024
 }
 
-// maxWait is the bound after which a waiting model may displace a loaded one.
-func (l Limits) maxWait(weights uint64) time.Duration {
-	if l.MaxWait > 0 {
-		return l.MaxWait
-	}
-	return max(time.Minute, 4*loadTime(weights))
-}
-
 // fit is how one model at one context relates to one node, apart from what is loaded and running there now.
 type fit struct {
 	model   *Model // as pulled there; nil when it is not

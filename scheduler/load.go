@@ -7,90 +7,6 @@ import (
 	"time"
 )
 
-// option is what it would take to load a model on a site.
-type option struct {
-	ok    bool
-	now   bool // as far as other loads and the memory go
-	way   way
-	begin time.Duration // when the load could begin
-	takes time.Duration // with the unloads before it
-	cost  time.Duration // what reloading what it displaces is expected to cost
-}
-
-// keepPromises (rule 7) keeps a node for the task that room was made for, else an older one would take the room back. It
-// does not hold when the room turned out too small.
-func (p *Planner) keepPromises() {
-	for i, h := range p.hosts {
-		if h.RoomFor == "" || h.loading != nil {
-			continue
-		}
-		t := slices.IndexFunc(p.tasks, func(t Task) bool { return t.Key == h.RoomFor })
-		if t < 0 {
-			continue
-		}
-		if g := p.groupOf(int32(t)); g.candidate(i) && !p.present(g) && h.clear(g.fits[i], h.spare).ok {
-			h.reserved = g
-		}
-	}
-}
-
-// turn (rule 7) clears a node for a group that has waited beyond the bound and whose model is nowhere: the models in
-// the way take nothing new, so that they end and can go. Each of them has had the node for at least the bound itself,
-// which keeps two wanted models from evicting each other all night.
-func (p *Planner) turn(g *group) {
-	if g.pinned != "" || !p.overdue(g) || p.present(g) || p.closed(g) != nil {
-		return
-	}
-	var best *host
-	var bestWay way
-	var bestEnd time.Duration
-	for s := range g.nodes {
-		h := p.hosts[s.host]
-		if h.loading != nil || h.reserved != nil {
-			continue
-		}
-		if h.clear(s.fit, h.spare).ok {
-			return // the load phase can do it at once
-		}
-		w := h.clear(s.fit, func(j int) bool { return h.spare(j) || h.movable(j) && h.residents[j].since >= g.bound })
-		if !w.ok {
-			continue
-		}
-		end := p.vacated(h, w) + s.pace.load + g.serve(s)
-		if best == nil || end < bestEnd {
-			best, bestWay, bestEnd = h, w, end
-		}
-	}
-	if best != nil {
-		best.reserve(g, bestWay)
-	}
-}
-
-// reserve keeps the node for a group, and lets the models in its way take nothing new.
-func (h *host) reserve(g *group, w way) {
-	h.reserved = g
-	h.stamp++
-	for _, j := range w.evict {
-		h.residents[j].leaving = true
-	}
-}
-
-// vacated is when the models that have to go are expected to be idle, and to have had their time.
-func (p *Planner) vacated(h *host, w way) time.Duration {
-	var at time.Duration
-	for _, j := range w.evict {
-		r := &h.residents[j]
-		at = max(at, p.last(r.ends))
-		if r.queued {
-			at = max(at, residency(r.pace.load)-r.since)
-		}
-	}
-	for j := len(h.Loaded); j < len(h.residents); j++ {
-		at = max(at, p.last(h.residents[j].ends))
-	}
-	return at
-}
-
 // load (rule 6) uses the free load token of every node: first for models that are nowhere yet, the most tasks for the
 // least time first, then for further copies.
 func (p *Planner) load(priority Priority) {
@@ -132,38 +48,6 @@ func (p *Planner) needed(g *group) int {
 	return n
 }
 
-// bid is what a load on a site would give a group.
-type bid struct {
-	s     *site
-	o     *option
-	now   bool          // can be begun at once
-	ready time.Duration // when the model would be loaded
-	serve time.Duration // a call of the group
-}
-
-// bids are what the sites of the group offer.
-func (p *Planner) bids(g *group) []bid {
-	out := p.offers[:0]
-	for s := range g.nodes {
-		h := p.hosts[s.host]
-		if h.reserved != nil && h.reserved != g {
-			continue
-		}
-		if now := p.epoch<<32 | uint64(h.stamp); s.seen != now {
-			s.option, s.seen = p.option(h, s), now
-		}
-		if o := &s.option; o.ok {
-			server := p.serverFor(g, h)
-			out = append(out, bid{s: s, o: o, now: o.now && server == 0, ready: max(o.begin, server) + o.takes, serve: g.serve(s)})
-		}
-	}
-	p.offers = out
-	return out
-}
-
-// score is when a call would end after the load, and what that costs others.
-func (b *bid) score() time.Duration { return b.ready + b.serve + b.o.cost }
-
 // survey finds the best node for a group whose model is nowhere, and what it loses when that is taken.
 func (p *Planner) survey(g *group) {
 	n := max(p.needed(g), 1)
@@ -186,16 +70,6 @@ func (p *Planner) survey(g *group) {
 		g.loss = second - first
 	}
 	p.hosts[best].suitors = append(p.hosts[best].suitors, g)
-}
-
-// total is the sum of the ends of n tasks after the load, and what that costs others.
-func (b *bid) total(n int) time.Duration {
-	return time.Duration(n)*(b.ready+(b.rounds(n)+1)*b.serve/2) + b.o.cost
-}
-
-// rounds is how often the slots are filled for n tasks.
-func (b *bid) rounds(n int) time.Duration {
-	return time.Duration((n + b.s.fit.slots - 1) / b.s.fit.slots)
 }
 
 // spread decides on which further nodes the group's model is loaded. Another one is worth it as long as a call would end there before
@@ -224,114 +98,6 @@ func (p *Planner) spread(g *group) {
 		bids[k] = bids[len(bids)-1]
 		bids = bids[:len(bids)-1]
 	}
-}
-
-// option is what a load on a site would take, apart from what depends on the group. It holds until something changes on the node.
-func (p *Planner) option(h *host, s *site) option {
-	f := s.fit
-	if j := h.find(f); j >= 0 && !(h.inMemory(j) && h.Loaded[j].Leaving) {
-		return option{}
-	}
-	if !f.room.ok || h.State != NodeUp || f.exceeds(h, p.slack(h).later) {
-		return option{}
-	}
-	o := option{begin: h.token, takes: s.pace.load}
-	if h.clearing == nil && !f.exceeds(h, p.slack(h).free) {
-		o.way = h.clear(f, h.free)
-	}
-	o.now = o.way.ok && h.loading == nil
-	if !o.way.ok {
-		if o.way = h.clearLater(f); !o.way.ok {
-			return option{}
-		}
-		o.begin = max(o.begin, p.vacated(h, o.way))
-	}
-	o.ok = true
-	if o.way.effort() > 0 {
-		o.takes += unloadTime
-	}
-	for _, j := range o.way.evict {
-		o.cost += h.regret(j)
-	}
-	return o
-}
-
-// slack is an upper bound of what a load could take of a node with one pool, in bytes: once what may go now is gone, and once all
-// that may ever go is. It spares most of the searches for what has to go.
-type slack struct {
-	seen        uint64
-	free, later uint64
-}
-
-func (p *Planner) slack(h *host) slack {
-	if now := p.epoch<<32 | uint64(h.stamp); h.slack.seen != now {
-		h.slack = slack{seen: now, free: h.bound(h.free, h.memory.loading), later: h.bound(h.later, 0)}
-	}
-	return h.slack
-}
-
-// bound is what the first pool could give once what may go is gone, with another load in flight that claims so much.
-func (h *host) bound(may func(j int) bool, claim uint64) uint64 {
-	gone := h.none()
-	for j := range gone {
-		gone[j] = h.Loaded[j].Leaving || !h.residents[j].stuck && may(j)
-	}
-	if len(h.memory.pools) == 0 {
-		return 0
-	}
-	loading := h.memory.loading
-	h.memory.loading = claim
-	n := h.memory.available(0, gone)
-	h.memory.loading = loading
-	return n
-}
-
-// exceeds reports whether the model surely needs more than that of a node's only pool.
-func (f *fit) exceeds(h *host, n uint64) bool {
-	return len(h.memory.pools) == 1 && len(f.needs) > 0 && f.needs[0].Total() > n
-}
-
-// later reports whether loaded model j may go once what runs and waits has ended.
-func (h *host) later(j int) bool { return !h.residents[j].kept }
-
-// clearLater is how room could be made then, what is coming included.
-func (h *host) clearLater(f *fit) way {
-	claim := h.memory.loading
-	h.memory.loading = 0
-	w := h.clear(f, h.later)
-	h.memory.loading = claim
-	return w
-}
-
-// serverFor is when a load for the group could begin on a node with a cap on calls, as which a load counts: after the calls that count
-// on it, unless the group is overdue or of a run that got less.
-func (p *Planner) serverFor(g *group, h *host) time.Duration {
-	at := h.next
-	if at > 0 && (p.overdue(g) || len(g.head) > 0 && g.head[0].share < h.front) {
-		at = p.saved[h.servers.from]
-		for k := h.servers.from; k < h.servers.to; k++ {
-			at = min(at, p.saved[k])
-		}
-	}
-	return at
-}
-
-// regret is the expected cost of reloading a model that is displaced: all of the load when somebody waits for it, else less the
-// longer it was not used.
-func (h *host) regret(j int) time.Duration {
-	return time.Duration(h.demand(j) * float64(h.residents[j].pace.load))
-}
-
-// recent is how long a use of a model keeps half of its weight.
-const recent = 2 * time.Minute
-
-// demand is how likely a model is needed again soon.
-func (h *host) demand(j int) float64 {
-	r := &h.residents[j]
-	if r.wanted {
-		return 1
-	}
-	return 0.5 / (1 + float64(max(r.idle, 0))/float64(recent))
 }
 
 // pick is the bid to take next, or -1 for none. The first copy goes where all tasks end soonest in sum, a further one where a call

@@ -55,7 +55,7 @@ func (p *Planner) hold(g *group) {
 	}
 }
 
-// keepResources (rule 6) keeps what is free of the resources of a task that waits for another one beyond its bound: younger
+// keepResources (rule 7) keeps what is free of the resources of a task that waits for another one beyond its bound: younger
 // tasks that need fewer would else take them in turns for ever. Groups are in the order of their oldest task.
 func (p *Planner) keepResources() {
 	for _, g := range p.groups {

@@ -260,7 +260,7 @@ func TestNobodyStarves(t *testing.T) {
 	}
 	s.run(time.Hour)
 	// the bound, and then a running call, an unload, a load and the call itself
-	bound := Limits{}.maxWait(middle.FileBytes) + 30*time.Second
+	bound := Limits{}.bound(loadTime(middle.FileBytes)) + 30*time.Second
 	t.Logf("rare calls took %s at most, %d loads", waited, s.loads)
 	if waited > bound {
 		t.Errorf("a rare call took %s, want at most %s", waited, bound)

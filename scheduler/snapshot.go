@@ -44,7 +44,7 @@ type Node struct {
 	Simulated     bool
 	Avoid         map[string]time.Time // model digest → until when it is not to be tried here again (spilled, out of memory)
 	Unfit         map[string]Unfit     // by model digest: at which contexts it did not fit here although by all figures it should have
-	MaxCalls      int                  // calls at once on the node, over all its models; 0 means no cap
+	MaxCalls      int                  // calls at once on the node, over all its models, of which a load in flight counts as one; 0 means no cap
 	LoadRate      float64              // bytes of model file per second that it loads, learned; 0 means unknown
 	Speeds        map[string]Speed     // by digest, learned
 	Margins       map[MarginKey]uint64 // by load, learned: the 95th percentile of what was observed beyond the need, bytes; replaces the default margin
