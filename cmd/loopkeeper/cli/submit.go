@@ -43,7 +43,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.key, "key", "", "idempotency `KEY`: the same key names the same run, whatever happens in between")
 	c.Flags().DurationVar(&f.limit, "time-limit", 0, "most active `TIME` of the run, such as 2h; whole seconds")
 	c.Flags().BoolVar(&f.detach, "detach", false, "start the run and return at once")
-	c.Flags().StringVar(&f.place.priority, "priority", "normal", "`interactive|normal|batch`: calls of a higher one go first on every machine")
+	c.Flags().StringVar(&f.place.priority, "priority", "normal", "`PRIORITY` of its calls on every machine: interactive goes before normal, that before batch")
 	c.Flags().Float64Var(&f.place.weight, "weight", 1, "share `N` of the machines beside other runs of the same priority")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "check everything, say where each model fits, and start nothing")
 }
