@@ -53,7 +53,7 @@ func (p *Planner) verdict(v *view, i int, pinned string) *NodeVerdict {
 	return out
 }
 
-func (out *NodeVerdict) is(v Verdict, r Reason) { out.Verdict, out.Reason = v, r }
+func (v *NodeVerdict) is(verdict Verdict, r Reason) { v.Verdict, v.Reason = verdict, r }
 
 // static finds what does not depend on what runs there now, and reports whether that decides.
 func (p *Planner) static(out *NodeVerdict, v *view, i int, pinned string) bool {
