@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"math"
 	"time"
 )
 
@@ -31,12 +32,16 @@ func (p *Planner) bids(g *group) []bid {
 		if h.reserved != nil && h.reserved != g {
 			continue
 		}
+		serve := g.serve(s)
 		if now := p.epoch<<32 | uint64(h.stamp); s.seen != now {
+			if g.rate > 0 && p.tooLate(h, s, g.level-serve) {
+				continue
+			}
 			s.option, s.seen = p.option(h, s), now
 		}
 		if o := &s.option; o.ok {
 			server := p.serverFor(g, h)
-			out = append(out, bid{s: s, o: o, now: o.now && server == 0, ready: max(o.begin, server) + o.takes, serve: g.serve(s)})
+			out = append(out, bid{s: s, o: o, now: o.now && server == 0, ready: max(o.begin, server) + o.takes, serve: serve})
 		}
 	}
 	p.offers = out
@@ -91,13 +96,25 @@ func (p *Planner) option(h *host, s *site) option {
 type slack struct {
 	seen        uint64
 	free, later uint64
+	soonest     time.Duration // when the first of the models that may go is expected to be idle
 }
 
 func (p *Planner) slack(h *host) slack {
 	if now := p.epoch<<32 | uint64(h.stamp); h.slack.seen != now {
-		h.slack = slack{seen: now, free: h.bound(h.free, h.memory.loading), later: h.bound(h.later, 0)}
+		h.slack = slack{seen: now, free: h.bound(h.free, h.memory.loading), later: h.bound(h.later, 0), soonest: math.MaxInt64}
+		for j := range h.residents {
+			if r := &h.residents[j]; !r.kept {
+				h.slack.soonest = min(h.slack.soonest, p.last(r.ends))
+			}
+		}
 	}
 	return h.slack
+}
+
+// tooLate reports whether a load on a site surely ends after a time: something has to go first that is busy for too long.
+func (p *Planner) tooLate(h *host, s *site, at time.Duration) bool {
+	x := p.slack(h)
+	return s.fit.exceeds(h, x.free) && at-s.pace.load <= x.soonest
 }
 
 // bound is what the first pool could give once what may go is gone, with another load in flight that claims so much.

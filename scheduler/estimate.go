@@ -114,8 +114,8 @@ func (c *pace) serve(w Work, embed bool) time.Duration {
 }
 
 // remaining is how much longer a call is expected to run. One that takes longer than expected is given a quarter of its time again.
-func (c *pace) remaining(call Call, now time.Time) time.Duration {
-	total := c.serve(call.Work, false)
+func (c *pace) remaining(call Call, embeds bool, now time.Time) time.Duration {
+	total := c.serve(call.Work, embeds)
 	ran := max(now.Sub(call.Since), 0)
 	return max(total-ran, ran/4, 100*time.Millisecond)
 }

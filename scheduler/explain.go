@@ -162,7 +162,7 @@ func (h *host) busyClause(j int) string {
 }
 
 // outlook (rule 9) is for a model that no node can take as things are: what would have to change, or "" when nothing known could.
-func (p *Planner) outlook(g *group, verdicts []*NodeVerdict) (WaitFor, string) {
+func (p *Planner) outlook(g *group, verdicts []NodeVerdict) (WaitFor, string) {
 	model := g.model
 	if len(p.hosts) == 0 {
 		return WaitNode, fmt.Sprintf("%s waits for a machine: none is known yet", model)
@@ -278,12 +278,12 @@ func (p *Planner) whyUnload(g *group, s *site, j int) Explanation {
 	return e
 }
 
-// chosen puts a copy of its own, marked as chosen, into a list of verdicts.
-func chosen(list []*NodeVerdict, i int) *NodeVerdict {
-	v := *list[i]
-	v.Verdict = VerdictChosen
-	list[i] = &v
-	return &v
+// chosen puts a finding of its own, marked as chosen, into a list of verdicts.
+func chosen(list []NodeVerdict, i int) *Finding {
+	f := *list[i].Finding
+	f.Verdict = VerdictChosen
+	list[i].Finding = &f
+	return &f
 }
 
 // gib is an amount of memory for people.

@@ -43,9 +43,12 @@ type group struct {
 // newGroups sorts the waiting tasks into groups, in the order of the oldest task of each.
 func (p *Planner) newGroups() {
 	p.groups, p.of, p.runs, p.ages = p.groups[:0], p.of[:0], p.runs[:0], p.ages[:0]
+	run := -1
 	for i := range p.tasks {
 		t := &p.tasks[i]
-		run := p.share(t.Run)
+		if i == 0 || t.Run != p.tasks[i-1].Run { // most often they come in rows
+			run = p.share(t.Run)
+		}
 		g := p.groupFor(t, &p.shares[run], p.class(t, run))
 		if g.tasks == 0 {
 			g.first = int32(i)
@@ -58,6 +61,9 @@ func (p *Planner) newGroups() {
 	}
 	for _, g := range p.groups {
 		p.size(g)
+	}
+	for _, h := range p.hosts {
+		h.compare()
 	}
 }
 
@@ -110,8 +116,9 @@ func (p *Planner) newGroup(v *view, t *Task, priority Priority) *group {
 	}
 	if g.pinned != "" {
 		for i, h := range p.hosts {
-			if p.eligible(h, v.fits[i], v.embed, g.pinned) {
-				g.place = append(g.place, p.siteOf(i, v.fits[i]))
+			if f := v.fits[i]; p.eligible(h, f, h.find(f), v.embed, g.pinned) {
+				g.place = append(g.place, site{})
+				p.settleSite(&g.place[len(g.place)-1], i, f, h.find(f))
 			}
 		}
 		return g
@@ -206,12 +213,11 @@ func (p *Planner) size(g *group) {
 func (g *group) serve(s *site) time.Duration { return s.pace.serve(g.work, g.embed) }
 
 // runs reports whether the model is loaded at the right context and, as far as the node can tell, wholly on its devices.
-func (h *host) runs(f *fit) bool {
-	j := h.find(f)
-	if !h.inMemory(j) {
+func (h *host) runs(f *fit, resident int) bool {
+	if !h.inMemory(resident) {
 		return false
 	}
-	return len(f.needs) == 0 || f.room.ok || !h.memory.devices || h.Loaded[j].VRAMBytes >= h.Loaded[j].SizeBytes
+	return len(f.needs) == 0 || f.room.ok || !h.memory.devices || h.Loaded[resident].VRAMBytes >= h.Loaded[resident].SizeBytes
 }
 
 // wrongKind: an embedding model answers no generate call.

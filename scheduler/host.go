@@ -12,7 +12,9 @@ type host struct {
 	*Node
 	memory    *memory
 	facts     *facts
-	stamp     uint32 // changes with whatever a view of the node depends on
+	stamp     uint32    // changes with whatever a finding about the node depends on
+	latest    uint32    // stamp that was given out
+	was       condition // when the plan before began
 	kind      PoolKind
 	bandwidth float64       // bytes per second, see measure
 	residents []resident    // Node.Loaded by index, then what is loading or planned
@@ -25,9 +27,12 @@ type host struct {
 	reserved  *group        // the group that the node is kept for
 	suitors   []*group      // groups whose model is nowhere and for which this node is the best
 	slack     slack         // see slack
-	gone      []bool        // scratch of makeRoom
+	stay      []Stay        // models that stay, as of stayed
+	stayed    uint32
+	gone      []bool // scratch of makeRoom
 	order     []int
-	clearing  *group // the group that unloads decided or under way are for
+	order32   []uint32 // scratch of compare
+	clearing  *group   // the group that unloads decided or under way are for
 }
 
 // resident is a model in a node's memory, or on its way there.
@@ -35,7 +40,8 @@ type resident struct {
 	digest  string
 	context int
 	slots   int
-	busy    int // attempts of ours, those started by this plan included
+	embeds  bool // makes embeddings only
+	busy    int  // attempts of ours, those started by this plan included
 	pace    pace
 	ends    places        // when each slot is expected to be free
 	next    time.Duration // when the first of them is free
@@ -67,8 +73,8 @@ func (p *Planner) furnish(nodes []Node) {
 	p.learn()
 	for i, node := range p.nodes {
 		h := p.hosts[i]
-		*h = host{Node: node, memory: h.facts.ledger(node, p), facts: h.facts, stamp: h.stamp + 1,
-			loading: node.Loading, residents: h.residents[:0], gone: h.gone, order: h.order, suitors: h.suitors[:0]}
+		*h = host{Node: node, memory: h.facts.ledger(node, p), facts: h.facts, stamp: h.stamp, latest: h.latest, was: h.was,
+			loading: node.Loading, residents: h.residents[:0], gone: h.gone, order: h.order, order32: h.order32, suitors: h.suitors[:0]}
 		h.kind = h.memory.kind()
 	}
 	for _, h := range p.hosts {
@@ -78,40 +84,40 @@ func (p *Planner) furnish(nodes []Node) {
 
 // occupy notes what is loaded and running on a host, and until when.
 func (p *Planner) occupy(h *host) {
-	var all []time.Duration
+	p.all = p.all[:0]
 	for j := range h.Loaded {
 		l := &h.Loaded[j]
 		r := p.newResident(h, l.Digest, l.Context)
 		r.busy, r.leaving, r.stuck = l.Busy, l.Leaving, l.Stuck > 0 && p.now.Before(l.Retry)
 		r.kept = l.Pinned || l.Foreign || p.limits.pinned(h, l.Name)
 		r.since, r.idle = p.now.Sub(l.Since), p.now.Sub(l.LastUsed)
-		until := make([]time.Duration, 0, max(l.Busy, r.slots))
-		for k := range l.Busy {
-			if k < len(l.Calls) {
-				until = append(until, r.pace.remaining(l.Calls[k], p.now))
-			} else {
-				until = append(until, r.pace.serve(Work{}, false)/2)
-			}
-		}
 		h.calls += l.Busy
 		for _, context := range l.Affinity {
 			p.warmth[context] = true
 		}
-		all = append(all, until...)
-		r.ends = p.book(until, r.slots)
+		began := len(p.all)
+		for k := range l.Busy {
+			left := r.pace.serve(Work{}, r.embeds) / 2 // on average
+			if k < len(l.Calls) {
+				left = r.pace.remaining(l.Calls[k], r.embeds, p.now)
+			}
+			p.all = append(p.all, left)
+		}
+		r.ends = p.book(p.all[began:], r.slots)
 		h.residents = append(h.residents, r)
 	}
 	if c := h.loading; c != nil {
 		r := p.newResident(h, c.Digest, c.Context)
 		r.coming = true
 		h.token = max(r.pace.load-p.age(c.Since), 500*time.Millisecond)
-		all = append(all, h.token)
+		p.all = append(p.all, h.token)
 		h.calls++
-		r.ends = p.book(slices.Repeat([]time.Duration{h.token}, r.slots), r.slots)
+		r.ends = p.book(nil, r.slots)
+		p.fill(r.ends, h.token)
 		h.residents = append(h.residents, r)
 	}
 	if h.MaxCalls > 0 {
-		h.servers = p.book(all, h.MaxCalls)
+		h.servers = p.book(p.all, h.MaxCalls)
 	}
 	p.settleEnds(h)
 }
@@ -119,19 +125,22 @@ func (p *Planner) occupy(h *host) {
 func (p *Planner) newResident(h *host, digest string, context int) resident {
 	m, shape := findDigest(h.Node, digest), p.shapes.byDigest[digest]
 	var weights, file uint64
+	embeds := false
 	if m != nil {
-		file, weights = m.FileBytes, m.FileBytes
+		file, weights, embeds = m.FileBytes, m.FileBytes, m.Embedding
 	}
 	if shape.believable() {
 		weights = shape.WeightBytes
 	}
-	return resident{digest: digest, context: context, slots: slotsOf(h.Node, m, shape), pace: p.paceOf(h, digest, shape, weights, file)}
+	return resident{digest: digest, context: context, embeds: embeds, slots: slotsOf(h.Node, m, shape), pace: p.paceOf(h, digest, shape, weights, file)}
 }
 
 // book writes down when n places are free, of which some are taken until the given times. With more taken than there are,
 // the first ends free nothing.
 func (p *Planner) book(until []time.Duration, n int) places {
-	slices.Sort(until)
+	if len(until) > 1 {
+		slices.Sort(until)
+	}
 	from := int32(len(p.ends))
 	for range n - len(until) {
 		p.ends = append(p.ends, 0)
@@ -217,6 +226,50 @@ func byName[V any](of map[string]V, tagged string) V {
 	}
 	base, _ := strings.CutSuffix(tagged, ":latest")
 	return of[base]
+}
+
+// condition is what findings about a node depend on, as a plan finds it.
+type condition struct {
+	stamp     uint32
+	lasting   bool // its words do not change with time alone
+	facts     *facts
+	ledger    uint64 // facts.ledgers
+	why       string
+	claim     Claim    // of the load in flight
+	residents []uint32 // packed
+}
+
+// compare gives a node the stamp that it had when the plan before began, if nothing changed since then, else a new one.
+func (h *host) compare() {
+	now := condition{lasting: h.State == NodeUp && len(h.Avoid) == 0 && len(h.Unfit) == 0, facts: h.facts, ledger: h.facts.ledgers, why: h.Why, residents: h.order32[:0]}
+	if h.loading != nil {
+		now.claim = *h.loading
+		now.claim.Since = time.Time{}
+	}
+	for j := range h.residents {
+		r := &h.residents[j]
+		packed := uint32(r.busy)<<16 | uint32(r.slots)<<4
+		for bit, is := range [...]bool{r.leaving, r.kept, r.queued} {
+			if is {
+				packed |= 1 << bit
+			}
+		}
+		now.residents = append(now.residents, packed)
+		now.lasting = now.lasting && (j >= len(h.Loaded) || h.Loaded[j].Stuck == 0)
+	}
+	if w := &h.was; now.lasting && w.lasting && w.facts == now.facts && w.ledger == now.ledger && w.why == now.why && w.claim == now.claim && slices.Equal(w.residents, now.residents) {
+		h.stamp = w.stamp
+		return
+	}
+	h.change()
+	now.stamp = h.stamp
+	h.was, h.order32 = now, h.was.residents
+}
+
+// change notes that what was found on the node holds no more.
+func (h *host) change() {
+	h.latest++
+	h.stamp = h.latest
 }
 
 // newHosts are the nodes of a snapshot, sorted by id, before any plan.

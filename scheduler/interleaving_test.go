@@ -128,7 +128,8 @@ func (c *chaos) load(i int, n Node, d Decision) {
 	}
 	claims := d.Need
 	for _, l := range n.Loaded {
-		claims += NeedFor(*findDigest(&n, l.Digest).Shape, l.Context, 1, NeedOptions{GPUs: 1}).Total()
+		all := Node{Models: []Model{small, middle, big}} // an old report may show one that was deleted since
+		claims += NeedFor(*findDigest(&all, l.Digest).Shape, l.Context, 1, NeedOptions{GPUs: 1}).Total()
 	}
 	if room := n.Pools[1].Total.N - (Limits{}).reserve(n.Pools[1]); claims > room {
 		c.Fatalf("%s: %s claimed of %s", d.Node, gib(claims), gib(room))

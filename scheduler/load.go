@@ -211,7 +211,7 @@ func (p *Planner) expect(g *group, b *bid, n int) {
 	if b.now {
 		p.occupyServer(h, b.ready)
 	}
-	h.stamp++
+	h.change()
 }
 
 // come adds a model that is on its way: ready when it is loaded, until it has served what waits for it.
@@ -246,6 +246,7 @@ func (p *Planner) carryOut(g *group, b *bid) {
 		return
 	}
 	h.clearing = g
+	h.change()
 	for _, j := range w.evict {
 		h.residents[j].leaving = true
 		p.unload(h, j, p.tasks[g.first].Key, p.whyUnload(g, b.s, j))
@@ -256,7 +257,7 @@ func (p *Planner) carryOut(g *group, b *bid) {
 func (p *Planner) loadOn(h *host, f *fit, w way, ready time.Duration, task string, why Explanation) {
 	h.loading = &Claim{Digest: f.digest, Name: f.model.Name, Context: f.context, Need: w.room.need, Since: p.now}
 	h.token, h.memory.loading = ready, w.room.need
-	h.stamp++
+	h.change()
 	p.moves = append(p.moves, Decision{
 		Action: Load, Task: task, Node: h.ID, Model: f.model.Name, Digest: f.digest, Context: f.context, Need: w.room.need, Why: why,
 	})
@@ -264,6 +265,6 @@ func (p *Planner) loadOn(h *host, f *fit, w way, ready time.Duration, task strin
 
 func (p *Planner) unload(h *host, j int, task string, why Explanation) {
 	l := &h.Loaded[j]
-	h.stamp++
+	h.change()
 	p.moves = append(p.moves, Decision{Action: Unload, Task: task, Node: h.ID, Model: l.Name, Digest: l.Digest, Context: l.Context, Why: why})
 }

@@ -66,7 +66,7 @@ func (p *Planner) countShares() {
 			r := &h.residents[j]
 			for _, c := range h.Loaded[j].Calls {
 				s := &p.shares[p.share(c.Run)]
-				s.service += r.pace.serve(c.Work, false)
+				s.service += r.pace.serve(c.Work, r.embeds)
 				s.flying++
 			}
 		}

@@ -22,6 +22,7 @@ type Planner struct {
 	lore      uint64                 // changes with the shapes and names of models
 	ends      []time.Duration        // see places
 	saved     []time.Duration
+	all       []time.Duration    // scratch: when the calls of a host end
 	facts     map[string]*facts  // by node id
 	warmth    map[string]bool    // contexts that are warm anywhere
 	views     map[string][]*view // by the model's name as asked for
@@ -33,7 +34,6 @@ type Planner struct {
 	cold      []*group
 	offers    []bid
 	epoch     uint64          // of forecasts
-	slab      []NodeVerdict   // to be handed out
 	runs      []int32         // by task: index of its run's share
 	ages      []time.Duration // by task
 	byRun     map[string]int

@@ -62,13 +62,20 @@ const (
 
 // Explanation says why: one verdict per node, and what the task waits for, if it does.
 type Explanation struct {
-	Summary string         // one sentence
-	Wait    WaitFor        // empty unless the action is Wait, or Admit says what the run would wait for
-	Nodes   []*NodeVerdict // never changed; explanations share them
+	Summary string  // one sentence
+	Wait    WaitFor // empty unless the action is Wait, or Admit says what the run would wait for
+	Nodes   []NodeVerdict
 }
 
-// NodeVerdict is how one node looks to one task. What a reason does not need is zero. Why says it in words.
+// NodeVerdict is how one node looks to one task.
 type NodeVerdict struct {
+	*Finding
+	Expect Expect `json:",omitzero"` // the parts of the score
+}
+
+// Finding is what was found on a node. It is never changed: explanations share it. What a reason does not need is zero. Why says
+// it in words.
+type Finding struct {
 	Node      string
 	Name      string
 	Verdict   Verdict
@@ -86,7 +93,6 @@ type NodeVerdict struct {
 	Busy      int           `json:",omitzero"` // slots, or calls, of Of
 	Of        int           `json:",omitzero"` // slots, or calls with a cap on them
 	For       time.Duration `json:",omitzero"` // how long since or until, see Reason
-	Expect    Expect        `json:",omitzero"` // the parts of the score
 }
 
 // Reason is what decided a verdict.

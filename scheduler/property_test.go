@@ -270,7 +270,7 @@ func couldTake(h *host, f *fit) bool {
 	if h.reserved != nil {
 		return false // for another task beyond its bound
 	}
-	return h.runs(f) || h.State == NodeUp && f.room.ok && h.clear(f, func(j int) bool {
+	return h.runs(f, h.find(f)) || h.State == NodeUp && f.room.ok && h.clear(f, func(j int) bool {
 		r := &h.residents[j]
 		return !r.kept && (!r.queued || r.since >= residency(r.pace.load))
 	}).ok

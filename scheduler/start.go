@@ -191,7 +191,7 @@ func (p *Planner) launch(g *group, s *site, task int32) {
 	why := p.whyStart(g, s)
 	r.busy++
 	h.calls++
-	h.stamp++
+	h.change()
 	g.started++
 	p.hold(g)
 	p.begun[task] = true

@@ -32,7 +32,8 @@ func (p *Planner) loadPin(i int, model string) {
 			p.unload(h, j, "", because("unload %s from %s: nothing uses it, and %s is pinned there", h.Loaded[j].Name, h.name(), model))
 		}
 	default:
-		s := p.siteOf(i, f)
+		var s site
+		p.settleSite(&s, i, f, -1)
 		p.loadOn(h, f, w, s.pace.load, "", because("load %s on %s: it is pinned there", f.model.Name, h.name()))
 		p.save()
 		p.come(h, &s, s.pace.load, s.pace.load)

@@ -18,6 +18,7 @@ func (p *Planner) keepPromises() {
 		}
 		if g := p.groupOf(int32(t)); g.candidate(i) && !p.present(g) && h.clear(g.fits[i], h.spare).ok {
 			h.reserved = g
+			h.change()
 		}
 	}
 }
@@ -58,7 +59,7 @@ func (p *Planner) turn(g *group) {
 	case best == nil:
 	case bestRest > 0:
 		best.reserved = g
-		best.stamp++
+		best.change()
 	default:
 		best.reserve(g, bestWay)
 	}
@@ -83,7 +84,7 @@ func (h *host) restOf(j int, bound time.Duration) time.Duration {
 // reserve keeps the node for a group, and lets the models in its way take nothing new.
 func (h *host) reserve(g *group, w way) {
 	h.reserved = g
-	h.stamp++
+	h.change()
 	for _, j := range w.evict {
 		h.residents[j].leaving = true
 	}

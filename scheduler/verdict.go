@@ -3,47 +3,38 @@ package scheduler
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
 
-// verdicts are how every node looks to the group now. Each is made once, until something changes on its node.
-func (p *Planner) verdicts(g *group) []*NodeVerdict {
+// verdicts are how every node looks to the group now.
+func (p *Planner) verdicts(g *group) []NodeVerdict {
 	v := g.view
-	if g.pinned != "" {
-		out := make([]*NodeVerdict, len(p.hosts))
-		for i := range p.hosts {
-			out[i] = p.verdict(v, i, g.pinned)
-		}
-		return out
-	}
-	if len(v.verdicts) == 0 {
-		v.verdicts = append(v.verdicts, make([]*NodeVerdict, len(p.hosts))...)
-		v.seen = append(v.seen[:0], make([]uint32, len(p.hosts))...)
-	}
+	out := make([]NodeVerdict, len(p.hosts))
 	for i, h := range p.hosts {
-		if v.verdicts[i] == nil || v.seen[i] != h.stamp {
-			v.verdicts[i], v.seen[i] = p.verdict(v, i, ""), h.stamp
+		switch {
+		case g.pinned != "":
+			out[i].Finding = p.find(v, i, g.pinned)
+		case !g.may(i):
+			out[i].Finding = &Finding{Node: h.ID, Name: h.name(), State: h.State, Verdict: VerdictExcluded, Reason: ReasonFailed}
+		default:
+			out[i] = NodeVerdict{Finding: p.finding(v, i), Expect: p.expected(v, i)}
 		}
-	}
-	out := slices.Clone(v.verdicts)
-	for _, i := range g.banned {
-		h := p.hosts[i]
-		out[i] = &NodeVerdict{Node: h.ID, Name: h.name(), State: h.State, Verdict: VerdictExcluded, Reason: ReasonFailed}
 	}
 	return out
 }
 
-// verdict looks at one node.
-func (p *Planner) verdict(v *view, i int, pinned string) *NodeVerdict {
-	h, f := p.hosts[i], v.fits[i]
-	if len(p.slab) == 0 {
-		p.slab = make([]NodeVerdict, 32)
+// finding is what is found on a node for a model. It is found again only when something changed there, from plan to plan.
+func (p *Planner) finding(v *view, i int) *Finding {
+	if h := p.hosts[i]; v.findings[i] == nil || v.seen[i] != h.stamp {
+		v.findings[i], v.seen[i] = p.find(v, i, ""), h.stamp
 	}
-	out := &p.slab[0]
-	p.slab = p.slab[1:]
-	*out = NodeVerdict{Node: h.ID, Name: h.name(), State: h.State, Note: h.Why, Context: f.context, Largest: f.most}
+	return v.findings[i]
+}
+
+func (p *Planner) find(v *view, i int, pinned string) *Finding {
+	h, f := p.hosts[i], v.fits[i]
+	out := &Finding{Node: h.ID, Name: h.name(), State: h.State, Note: h.Why, Context: f.context, Largest: f.most}
 	if len(f.needs) > 0 {
 		out.Need, out.Available, out.Short = f.room.need, Bytes{N: f.room.available, Known: true}, f.room.short
 	}
@@ -53,12 +44,27 @@ func (p *Planner) verdict(v *view, i int, pinned string) *NodeVerdict {
 	return out
 }
 
-func (v *NodeVerdict) is(verdict Verdict, r Reason) { v.Verdict, v.Reason = verdict, r }
+// expected is when a call would end on a node, as things are; zero where it cannot run.
+func (p *Planner) expected(v *view, i int) Expect {
+	if v.at[i] < 0 {
+		return Expect{}
+	}
+	s, h := &v.sites[v.at[i]], p.hosts[i]
+	e := Expect{Serve: s.pace.serve(v.all.mean(), v.embed)}
+	if s.at >= 0 {
+		e.Wait = h.begins(&h.residents[s.at])
+	} else {
+		e.Wait, e.Load = h.token, s.pace.load
+	}
+	return e
+}
+
+func (out *Finding) is(v Verdict, r Reason) { out.Verdict, out.Reason = v, r }
 
 // static finds what does not depend on what runs there now, and reports whether that decides.
-func (p *Planner) static(out *NodeVerdict, v *view, i int, pinned string) bool {
+func (p *Planner) static(out *Finding, v *view, i int, pinned string) bool {
 	h, f := p.hosts[i], v.fits[i]
-	candidate := pinned == "" && v.at[i] >= 0 || pinned != "" && p.eligible(h, f, v.embed, pinned)
+	candidate := pinned == "" && v.at[i] >= 0 || pinned != "" && p.eligible(h, f, h.find(f), v.embed, pinned)
 	switch {
 	case f.wrongKind(v.embed):
 		out.is(VerdictTooLarge, ReasonEmbeds)
@@ -93,7 +99,7 @@ func (p *Planner) static(out *NodeVerdict, v *view, i int, pinned string) bool {
 }
 
 // dynamic is the verdict on a candidate: what is loaded, loading and running there.
-func (p *Planner) dynamic(out *NodeVerdict, v *view, i int) {
+func (p *Planner) dynamic(out *Finding, v *view, i int) {
 	h, f := p.hosts[i], v.fits[i]
 	j := h.find(f)
 	out.is(VerdictWait, "")
@@ -113,12 +119,9 @@ func (p *Planner) dynamic(out *NodeVerdict, v *view, i int) {
 	default:
 		p.roomVerdict(out, h, f)
 	}
-	if k := v.at[i]; k >= 0 {
-		out.Expect = p.outlookOn(v, &v.sites[k])
-	}
 }
 
-func (p *Planner) slotVerdict(out *NodeVerdict, h *host, j int) {
+func (p *Planner) slotVerdict(out *Finding, h *host, j int) {
 	r := &h.residents[j]
 	out.Busy, out.Of = r.busy, r.slots
 	switch {
@@ -131,7 +134,7 @@ func (p *Planner) slotVerdict(out *NodeVerdict, h *host, j int) {
 	}
 }
 
-func (p *Planner) roomVerdict(out *NodeVerdict, h *host, f *fit) {
+func (p *Planner) roomVerdict(out *Finding, h *host, f *fit) {
 	w := h.clear(f, h.spare)
 	out.Need, out.Available, out.Short = w.room.need, Bytes{N: w.room.available, Known: true}, w.room.short
 	for _, j := range w.evict {
@@ -141,20 +144,10 @@ func (p *Planner) roomVerdict(out *NodeVerdict, h *host, f *fit) {
 		out.is(VerdictFits, ReasonRoom)
 		return
 	}
-	out.Reason, out.Stay = ReasonShort, p.stay(h, func(j int) bool { return !h.spare(j) || h.lingers(j) })
-}
-
-// outlookOn is when a call would end on a site, as things are.
-func (p *Planner) outlookOn(v *view, s *site) Expect {
-	h := p.hosts[s.host]
-	e := Expect{Serve: s.pace.serve(v.all.mean(), v.embed)}
-	switch {
-	case s.at >= 0:
-		e.Wait = h.begins(&h.residents[s.at])
-	default:
-		e.Wait, e.Load = h.token, s.pace.load
+	if h.stayed != h.stamp { // the same for every model
+		h.stay, h.stayed = p.stay(h, func(j int) bool { return !h.spare(j) || h.lingers(j) }), h.stamp
 	}
-	return e
+	out.Reason, out.Stay = ReasonShort, h.stay
 }
 
 // lingers reports whether an unload left loaded model j in memory.
@@ -185,7 +178,7 @@ func (p *Planner) stay(h *host, which func(j int) bool) (list []Stay) {
 }
 
 // Why is the reason in one clause for people.
-func (v *NodeVerdict) Why() string {
+func (v *Finding) Why() string {
 	switch v.Reason {
 	case ReasonSlot, ReasonBusy:
 		return fmt.Sprintf("loaded, %d of %d slots busy", v.Busy, v.Of)
@@ -230,7 +223,7 @@ var reasons = map[Reason]string{
 	ReasonFailed:  "an earlier attempt failed there",
 }
 
-func (v *NodeVerdict) room() string {
+func (v *Finding) room() string {
 	s := fmt.Sprintf("needs %s, %s available", gib(v.Need), gib(v.Available.N))
 	if len(v.Evict) > 0 {
 		s += " once " + and(v.Evict) + ifSome(len(v.Evict), " is unloaded", " are unloaded")
@@ -238,7 +231,7 @@ func (v *NodeVerdict) room() string {
 	return s
 }
 
-func (v *NodeVerdict) state() string {
+func (v *Finding) state() string {
 	if v.Note != "" {
 		return v.Note
 	}
@@ -260,7 +253,7 @@ func (v *NodeVerdict) state() string {
 }
 
 // rooted says what keeps the memory of the node, and what helps.
-func (v *NodeVerdict) rooted() string {
+func (v *Finding) rooted() string {
 	names, tries := []string{}, 0
 	for _, s := range v.Stay {
 		names, tries = append(names, s.Model), max(tries, s.Times)
@@ -269,7 +262,7 @@ func (v *NodeVerdict) rooted() string {
 }
 
 // stays says which models stay, and why.
-func (v *NodeVerdict) stays() string {
+func (v *Finding) stays() string {
 	var b strings.Builder
 	before := " while "
 	for _, cause := range []struct{ name, one, many string }{

@@ -8,23 +8,23 @@ import (
 
 // view is how the nodes look to one model at one context, as tasks ask for it. It is kept from plan to plan.
 type view struct {
-	model    string         // with tag
-	digest   string         // that the run means, empty for any of that name
-	asked    int            // context that tasks ask for
-	context  int            // tokens per slot that they mean, 0 for the default
-	embed    bool           // for embeddings
-	fits     []*fit         // by host
-	sites    []site         // the hosts that may take it, in their order
-	hot      []int32        // indices of sites where it is in memory or coming
-	at       []int32        // by host: index of its site, or -1
-	groups   []*group       // of the tasks that ask for it
-	plan     uint64         // that it was looked at for
-	lore     uint64         // Planner.lore that fits are true for
-	meant    int            // context that fits are true for
-	from     []*facts       // by host: what its fit was computed from
-	all      sizes          // of the tasks that ask for it
-	why      *Explanation   // for all that wait and have nothing special about them
-	verdicts []*NodeVerdict // by host, as of seen
+	model    string       // with tag
+	digest   string       // that the run means, empty for any of that name
+	asked    int          // context that tasks ask for
+	context  int          // tokens per slot that they mean, 0 for the default
+	embed    bool         // for embeddings
+	fits     []*fit       // by host
+	sites    []site       // the hosts that may take it, in their order
+	hot      []int32      // indices of sites where it is in memory or coming
+	at       []int32      // by host: index of its site, or -1
+	groups   []*group     // of the tasks that ask for it
+	plan     uint64       // that it was looked at for
+	lore     uint64       // Planner.lore that fits are true for
+	meant    int          // context that fits are true for
+	from     []*facts     // by host: what its fit was computed from
+	all      sizes        // of the tasks that ask for it
+	why      *Explanation // for all that wait and have nothing special about them
+	findings []*Finding   // by host, as of seen
 	seen     []uint32
 }
 
@@ -60,53 +60,58 @@ func (p *Planner) look(v *view) {
 	if v.context <= 0 {
 		v.context = p.limits.contextOf(v.model)
 	}
-	v.sites, v.hot, v.at, v.groups, v.verdicts, v.all = v.sites[:0], v.hot[:0], v.at[:0], v.groups[:0], v.verdicts[:0], sizes{}
+	v.sites, v.hot, v.at, v.groups, v.all = v.sites[:0], v.hot[:0], v.at[:0], v.groups[:0], sizes{}
 	if v.lore != p.lore || v.meant != v.context || len(v.fits) != len(p.hosts) {
 		v.lore, v.meant, v.fits, v.from = p.lore, v.context, make([]*fit, len(p.hosts)), make([]*facts, len(p.hosts))
+		v.findings, v.seen = make([]*Finding, len(p.hosts)), make([]uint32, len(p.hosts))
 	}
 	for i, h := range p.hosts {
 		if v.from[i] != h.facts {
 			v.from[i], v.fits[i] = h.facts, fitOn(h, v.model, v.digest, v.context, p.shapes, p.limits)
+			v.findings[i] = nil
 		}
 		v.at = append(v.at, -1)
-		if f := v.fits[i]; p.eligible(h, f, v.embed, "") {
-			v.at[i] = int32(len(v.sites))
-			v.add(p.siteOf(i, f))
+		f := v.fits[i]
+		j := h.find(f)
+		if !p.eligible(h, f, j, v.embed, "") {
+			continue
 		}
+		n := len(v.sites)
+		v.at[i] = int32(n)
+		if j >= 0 {
+			v.hot = append(v.hot, int32(n))
+		}
+		if n < cap(v.sites) {
+			v.sites = v.sites[:n+1]
+		} else {
+			v.sites = append(v.sites, site{})
+		}
+		p.settleSite(&v.sites[n], i, f, j)
 	}
-}
-
-func (v *view) add(s site) {
-	if s.at >= 0 {
-		v.hot = append(v.hot, int32(len(v.sites)))
-	}
-	v.sites = append(v.sites, s)
 }
 
 // warmUp notes that the model is coming to a site.
-func (v *view) warmUp(s *site) {
-	v.hot = append(v.hot, v.at[s.host])
-}
+func (v *view) warmUp(s *site) { v.hot = append(v.hot, v.at[s.host]) }
 
-func (p *Planner) siteOf(i int, f *fit) site {
+// settleSite fills in a site, which may be one of an earlier plan; what it offered then does not count.
+func (p *Planner) settleSite(s *site, i int, f *fit, resident int) {
 	h := p.hosts[i]
-	s := site{host: i, fit: f, at: h.find(f)}
-	if s.at >= 0 {
-		s.pace = h.residents[s.at].pace
-		return s
+	s.host, s.fit, s.at, s.seen = i, f, resident, 0
+	if resident >= 0 {
+		s.pace = h.residents[resident].pace
+		return
 	}
 	var file uint64
 	if f.model != nil {
 		file = f.model.FileBytes
 	}
 	s.pace = p.paceOf(h, f.digest, f.shape, f.weights, file)
-	return s
 }
 
 // eligible (rule 4) reports whether a node could run a model now or after loads and unloads. A model that is loaded needs no
 // memory figures. A task that is pinned to a node may go back to it while it drains and still has its model: it runs there already.
-func (p *Planner) eligible(h *host, f *fit, embed bool, pinned string) bool {
-	loaded := h.runs(f)
+func (p *Planner) eligible(h *host, f *fit, resident int, embed bool, pinned string) bool {
+	loaded := h.runs(f, resident)
 	switch {
 	case pinned != "" && pinned != h.ID:
 		return false
@@ -121,13 +126,14 @@ func (p *Planner) eligible(h *host, f *fit, embed bool, pinned string) bool {
 
 // facts is what the fits of a node depend on, kept from plan to plan.
 type facts struct {
-	node   Node
-	models []Model
-	limits Limits
-	sizes  map[sizeKey][2]uint64 // claims and what is given back, of loaded models
-	memory *memory               // as of the plan before
-	loaded []Loaded              // that it counts
-	lore   uint64                // Planner.lore that it is true for
+	node    Node
+	models  []Model
+	limits  Limits
+	sizes   map[sizeKey][2]uint64 // claims and what is given back, of loaded models
+	memory  *memory               // as of the plan before
+	ledgers uint64                // how often it was computed
+	loaded  []Loaded              // that it counts
+	lore    uint64                // Planner.lore that it is true for
 }
 
 // The bounds of what is kept from plan to plan.
@@ -192,6 +198,7 @@ func (k *facts) ledger(n *Node, p *Planner) *memory {
 	}
 	if k.memory == nil || k.lore != p.lore || !slices.Equal(k.node.Pools, n.Pools) || !slices.EqualFunc(k.loaded, n.Loaded, sameSize) {
 		k.memory = recallMemory(n, p.shapes, p.limits, k.sizes)
+		k.ledgers++
 		k.lore, k.loaded, k.node.Pools = p.lore, append(k.loaded[:0], n.Loaded...), append(k.node.Pools[:0], n.Pools...)
 	}
 	k.memory.loading = 0

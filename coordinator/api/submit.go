@@ -172,7 +172,7 @@ func (s *Server) admit(ctx context.Context, models []string, out *coordinatorv1.
 
 // pullCommand has the first machine that could hold a model download it.
 func pullCommand(model string, why scheduler.Explanation) string {
-	i := slices.IndexFunc(why.Nodes, func(n *scheduler.NodeVerdict) bool { return n.Verdict == scheduler.VerdictNoModel })
+	i := slices.IndexFunc(why.Nodes, func(n scheduler.NodeVerdict) bool { return n.Verdict == scheduler.VerdictNoModel })
 	if i < 0 {
 		return "loopkeeper models pull " + model + " --everywhere"
 	}

@@ -66,14 +66,14 @@ func bounded(d scheduler.Decision) json.RawMessage {
 		}
 		keep := len(why.Nodes) / 2
 		nodes := slices.Clone(why.Nodes)
-		slices.SortStableFunc(nodes, func(a, b *scheduler.NodeVerdict) int { return weight(a) - weight(b) })
+		slices.SortStableFunc(nodes, func(a, b scheduler.NodeVerdict) int { return weight(a) - weight(b) })
 		why.Nodes = nodes[:keep]
 		why.Summary = fmt.Sprintf("%s (%d of %d machines are shown)", d.Why.Summary, keep, len(d.Why.Nodes))
 	}
 }
 
 // weight orders verdicts by how much they say about a decision.
-func weight(v *scheduler.NodeVerdict) int {
+func weight(v scheduler.NodeVerdict) int {
 	switch v.Verdict {
 	case scheduler.VerdictChosen:
 		return 0

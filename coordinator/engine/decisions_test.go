@@ -76,7 +76,7 @@ func TestDecisionsOfALargeBatchStayFewAndSmall(t *testing.T) {
 	var d scheduler.Decision
 	d.Why.Summary = "because"
 	for i := range 500 {
-		d.Why.Nodes = append(d.Why.Nodes, &scheduler.NodeVerdict{Node: fmt.Sprint("node-", i), Verdict: scheduler.VerdictExcluded, Model: strings.Repeat("long ", 20)})
+		d.Why.Nodes = append(d.Why.Nodes, scheduler.NodeVerdict{Finding: &scheduler.Finding{Node: fmt.Sprint("node-", i), Verdict: scheduler.VerdictExcluded, Model: strings.Repeat("long ", 20)}})
 	}
 	d.Why.Nodes[499].Verdict = scheduler.VerdictChosen
 	raw := bounded(d)
