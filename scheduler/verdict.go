@@ -59,7 +59,7 @@ func (p *Planner) expected(v *view, i int) Expect {
 	return e
 }
 
-func (out *Finding) is(v Verdict, r Reason) { out.Verdict, out.Reason = v, r }
+func (v *Finding) is(verdict Verdict, r Reason) { v.Verdict, v.Reason = verdict, r }
 
 // static finds what does not depend on what runs there now, and reports whether that decides.
 func (p *Planner) static(out *Finding, v *view, i int, pinned string) bool {
