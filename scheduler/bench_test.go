@@ -43,6 +43,7 @@ func farm(free func(node int) bool, cold bool) Snapshot {
 			}
 			n = n.load(l)
 		}
+		n.RoomFor = fmt.Sprint("t", i*30) // it waits for something else by now
 		s.Nodes = append(s.Nodes, n)
 	}
 	for i := range 2000 {

@@ -51,8 +51,12 @@ func (p *Planner) bids(g *group) []bid {
 // score is when a call would end after the load, and what that costs others.
 func (b *bid) score() time.Duration { return b.ready + b.serve + b.o.cost }
 
+// many is from how many tasks on a sum grows no more.
+const many = 500
+
 // total is the sum of the ends of n tasks after the load, and what that costs others.
 func (b *bid) total(n int) time.Duration {
+	n = min(n, many)
 	return time.Duration(n)*(b.ready+(b.rounds(n)+1)*b.serve/2) + b.o.cost
 }
 

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -337,5 +338,25 @@ func TestUnknownSpeedsAreGuessedFromKnownOnes(t *testing.T) {
 	other := p.paceOf(p.hosts[0], middle.Digest, middle.Shape, middle.FileBytes, middle.FileBytes) // 14B on a card that does 100 a second with 8B
 	if rate := 1e9 / other.output; rate < 45 || rate > 65 {
 		t.Errorf("guessed %v tokens a second", rate)
+	}
+}
+
+// Figures that make no sense lead to no panic and no sum that runs over.
+func TestSenselessFiguresBreakNothing(t *testing.T) {
+	node := gpuNode("alpha", 24, 23.5, small, middle).paced(small, 1<<40, 1e-300, 1e-300).load(loadedAt(small, 8192, 1, 1, time.Hour))
+	node.Speeds[middle.Digest] = Speed{Prompt: math.NaN(), Decode: math.Inf(1)}
+	node.LoadRate = 1e-300
+	other := gpuNode("beta", 24, 23.5, small, middle).paced(small, -4, -1, -1)
+	waiting := append(sized(tasks(900, small.Name, 1<<62), math.MaxInt, math.MaxInt), sized(tasks(900, middle.Name, -time.Hour), -5, math.MinInt)...)
+	plan := place(t, waiting, node, other)
+	if n := len(plan.Decisions); n != 1801 || plan.Decisions[0].Action != Load {
+		t.Errorf("%d decisions, the first %v", n, actions(plan)[0])
+	}
+	for _, d := range plan.Decisions {
+		for _, v := range d.Why.Nodes {
+			if v.Expect.Finish() < 0 {
+				t.Fatalf("%s would end at %s", d.Task, v.Expect.Finish())
+			}
+		}
 	}
 }

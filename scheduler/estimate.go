@@ -30,12 +30,12 @@ type pace struct {
 func (p *Planner) paceOf(h *host, digest string, shape *Shape, weights, file uint64) pace {
 	known := h.Speeds[digest]
 	out := pace{load: known.Load, service: known.Service}
-	if known.Prompt <= 0 || known.Decode <= 0 {
+	if !(known.Prompt > 0 && known.Decode > 0) {
 		guess := p.guess(h, digest, shape, weights)
-		if known.Prompt <= 0 {
+		if !(known.Prompt > 0) {
 			known.Prompt = guess.Prompt
 		}
-		if known.Decode <= 0 {
+		if !(known.Decode > 0) {
 			known.Decode = guess.Decode
 		}
 	}
@@ -43,10 +43,11 @@ func (p *Planner) paceOf(h *host, digest string, shape *Shape, weights, file uin
 	switch {
 	case out.load > 0:
 	case h.LoadRate > 0:
-		out.load = loadFixed + time.Duration(float64(max(file, weights))/h.LoadRate*float64(time.Second))
+		out.load = loadFixed + time.Duration(min(float64(max(file, weights))/h.LoadRate*float64(time.Second), float64(longest)))
 	default:
 		out.load = loadTime(weights)
 	}
+	out.load = min(max(out.load, 0), longest)
 	return out
 }
 
@@ -98,19 +99,26 @@ func (p *Planner) measure() {
 	}
 }
 
+// longest bounds what is expected of anything, so that sums of many stay numbers.
+const longest = time.Hour
+
 // serve is how long a call takes alone. The products are rounded one by one, so that every machine computes the same.
 func (c *pace) serve(w Work, embed bool) time.Duration {
-	if w.Prompt == 0 && w.Output == 0 {
+	if w.Prompt <= 0 && w.Output <= 0 {
 		if c.service > 0 {
-			return c.service
+			return min(c.service, longest)
 		}
 		w.Prompt = typicalPrompt
 	}
-	if w.Output == 0 && !embed {
+	if w.Output <= 0 && !embed {
 		w.Output = typicalOutput
 	}
-	d := time.Duration(float64(w.Prompt)*c.prompt) + time.Duration(float64(w.Output)*c.output)
-	return max(d, time.Millisecond)
+	return min(max(product(w.Prompt, c.prompt)+product(w.Output, c.output), time.Millisecond), longest)
+}
+
+// product is the time of some tokens.
+func product(tokens int, each float64) time.Duration {
+	return time.Duration(min(max(float64(tokens), 0)*each, float64(longest)))
 }
 
 // remaining is how much longer a call is expected to run. One that takes longer than expected is given a quarter of its time again.

@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 )
@@ -51,7 +50,7 @@ func (p *Planner) needed(g *group) int {
 // survey finds the best node for a group whose model is nowhere, and what it loses when that is taken.
 func (p *Planner) survey(g *group) {
 	n := max(p.needed(g), 1)
-	g.loss = math.MaxInt64
+	g.loss = farOff
 	var first, second time.Duration
 	best := -1
 	for _, b := range p.bids(g) {
@@ -137,7 +136,7 @@ func (p *Planner) worth(g *group, b *bid, n int, extra time.Duration) bool {
 		return false
 	}
 	rate := p.hosts[b.s.host].throughput(b.s.fit.slots, b.serve)
-	moved := min(max(int(float64(g.mixed(b, rate)-b.ready)*rate), 1), n)
+	moved := min(max(int(float64(g.mixed(b, rate)-b.ready)*rate), 1), n, many)
 	return gain*time.Duration(moved+1)/2 > b.o.cost+p.damage(g, b, moved)
 }
 
@@ -145,6 +144,9 @@ func (p *Planner) worth(g *group, b *bid, n int, extra time.Duration) bool {
 func (g *group) mixed(b *bid, rate float64) time.Duration {
 	return time.Duration((g.rate*float64(g.level) + rate*float64(b.ready)) / (g.rate + rate))
 }
+
+// farOff is longer than anything that is weighed against it.
+const farOff = time.Duration(1) << 60
 
 // damage is what groups lose that this load keeps from their best node while it serves n tasks.
 func (p *Planner) damage(g *group, b *bid, n int) time.Duration {
@@ -155,7 +157,7 @@ func (p *Planner) damage(g *group, b *bid, n int) time.Duration {
 			continue
 		}
 		span := b.ready + b.rounds(n)*b.serve
-		sum += min(time.Duration(max(p.needed(x), 1))*span, x.loss)
+		sum = min(sum+min(time.Duration(min(max(p.needed(x), 1), many))*span, x.loss), farOff)
 	}
 	return sum
 }

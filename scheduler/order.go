@@ -153,5 +153,5 @@ func (c *pace) shared(t *Task) time.Duration {
 	if tokens == 0 {
 		tokens = cmp.Or(t.Work.Prompt, typicalPrompt) / 2
 	}
-	return time.Duration(float64(tokens) * c.prompt)
+	return product(tokens, c.prompt)
 }

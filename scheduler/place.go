@@ -26,6 +26,7 @@ type Planner struct {
 	facts     map[string]*facts  // by node id
 	warmth    map[string]bool    // contexts that are warm anywhere
 	views     map[string][]*view // by the model's name as asked for
+	promised  map[string]int32   // tasks that room was made for, by key
 	groups    []*group           // in the order of their oldest task
 	pool      []*group           // groups of earlier plans, to be used again
 	of        []int32            // by task: index of its group
@@ -74,7 +75,7 @@ func (p *Planner) Place(s Snapshot, limits Limits) Plan {
 func (p *Planner) begin(s *Snapshot, limits Limits) {
 	if p.views == nil {
 		p.views, p.byRun, p.measured = map[string][]*view{}, map[string]int{}, map[string]measurement{}
-		p.facts, p.warmth = map[string]*facts{}, map[string]bool{}
+		p.facts, p.warmth, p.promised = map[string]*facts{}, map[string]bool{}, map[string]int32{}
 	}
 	p.now, p.limits, p.caps, p.received, p.tasks = s.Now, limits, s.Resources, s.Received, s.Waiting
 	p.resources, p.decisions, p.moves = p.resources[:0], p.decisions[:0], p.moves[:0]

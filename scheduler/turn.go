@@ -1,22 +1,32 @@
 package scheduler
 
 import (
-	"slices"
 	"time"
 )
 
 // keepPromises (rule 7) keeps a node for the task that room was made for, else an older one would take the room back. It
 // does not hold when the room turned out too small.
 func (p *Planner) keepPromises() {
+	clear(p.promised)
+	for _, h := range p.hosts {
+		if h.RoomFor != "" && h.loading == nil {
+			p.promised[h.RoomFor] = -1
+		}
+	}
+	if len(p.promised) == 0 {
+		return
+	}
+	for i := range p.tasks {
+		if _, ok := p.promised[p.tasks[i].Key]; ok {
+			p.promised[p.tasks[i].Key] = int32(i)
+		}
+	}
 	for i, h := range p.hosts {
-		if h.RoomFor == "" || h.loading != nil {
+		t, ok := p.promised[h.RoomFor]
+		if !ok || t < 0 || h.loading != nil {
 			continue
 		}
-		t := slices.IndexFunc(p.tasks, func(t Task) bool { return t.Key == h.RoomFor })
-		if t < 0 {
-			continue
-		}
-		if g := p.groupOf(int32(t)); g.candidate(i) && !p.present(g) && h.clear(g.fits[i], h.spare).ok {
+		if g := p.groupOf(t); g.candidate(i) && !p.present(g) && h.clear(g.fits[i], h.spare).ok {
 			h.reserved = g
 			h.change()
 		}
@@ -36,10 +46,10 @@ func (p *Planner) turn(g *group) {
 	var bestEnd, bestRest time.Duration
 	for s := range g.nodes {
 		h := p.hosts[s.host]
-		if h.loading != nil || h.reserved != nil {
+		if h.loading != nil || h.reserved != nil || s.fit.exceeds(h, p.slack(h).later) {
 			continue
 		}
-		if h.clear(s.fit, h.spare).ok {
+		if !s.fit.exceeds(h, p.slack(h).free) && h.clear(s.fit, h.spare).ok {
 			return // the load phase can do it at once
 		}
 		w := h.clear(s.fit, func(j int) bool { return h.movable(j) && h.restOf(j, g.bound) == 0 })
