@@ -148,6 +148,28 @@ func TestAModelStaysWhileItIsRenewed(t *testing.T) {
 	})
 }
 
+// From 0.30 on a request whose shift differs from the load's loads the model again (research on ollama#16031); a load, a
+// renewal and the calls of both forms have to say the same.
+func TestALoadIsNotRepeatedByTheCallsThatItIsFor(t *testing.T) {
+	for _, version := range []string{"0.17.4", "0.31.0"} {
+		s, c := start(t, ollamatest.Config{Version: version})
+		const model = "llama3.2:3b"
+		if _, err := c.Load(t.Context(), model, 2048); err != nil {
+			t.Fatal(err)
+		}
+		request := Request{Model: model, Prompt: "Say yes.", Sampling: Sampling{NumCtx: 2048, NumPredict: 4}}
+		_, generate := c.Generate(t.Context(), request, nil)
+		_, chat := c.Chat(t.Context(), request, nil)
+		there, renew := c.Renew(t.Context(), model, 2048)
+		if generate != nil || chat != nil || renew != nil || !there {
+			t.Fatalf("%s: %v, %v, %v %v", version, generate, chat, there, renew)
+		}
+		if s.Loads() != 1 {
+			t.Errorf("%s: %d loads, want the one", version, s.Loads())
+		}
+	}
+}
+
 func TestUnloadWaitsWithinABound(t *testing.T) {
 	for name, c := range map[string]struct {
 		wait time.Duration

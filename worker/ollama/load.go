@@ -94,8 +94,9 @@ func (c *Client) touch(ctx context.Context, op, name string, numCtx int, keep ap
 		return r.LoadDuration, nil
 	}
 	a := assembler{}
+	no := false // as every call says it: from 0.30 on, a call with another shift than the load's loads the model again
 	err = c.api.Generate(ctx, &api.GenerateRequest{
-		Model: name, KeepAlive: &keep, Options: options(Sampling{NumCtx: numCtx}),
+		Model: name, KeepAlive: &keep, Options: options(Sampling{NumCtx: numCtx}), Shift: &no,
 	}, func(g api.GenerateResponse) error {
 		a.add("", "", g.Done, g.DoneReason, g.Metrics)
 		return nil
