@@ -41,12 +41,14 @@ type ranOn struct {
 // shared, and every output is what was asked for.
 func TestRealOllamaBatchAndPlanOverTwoServers(t *testing.T) {
 	binary := os.Getenv("LOOPKEEPER_TEST_OLLAMA")
-	first := tinymodel.Start(t, tinymodel.ServerOptions{Binary: binary})
-	second := tinymodel.Start(t, tinymodel.ServerOptions{Binary: binary})
+	// One folder of models: made twice, a model has two digests, and a run does not mix these.
+	models := t.TempDir()
+	first := tinymodel.Start(t, tinymodel.ServerOptions{Binary: binary, Models: models})
+	second := tinymodel.Start(t, tinymodel.ServerOptions{Binary: binary, Models: models})
+	first.Create(t, "tiny", tinymodel.Options{})
 	program := buildProgram(t)
 	up := []string{"up", "--no-worker", "--no-mdns", "--listen", "127.0.0.1:0"}
 	for name, server := range map[string]*tinymodel.Server{"first": first, "second": second} {
-		server.Create(t, "tiny", tinymodel.Options{})
 		address := startDaemon(t, program, `--worker (\S+) there`, "worker", "--data-dir", t.TempDir(), "--name", name,
 			"--ollama", server.URL, "--listen", "127.0.0.1:0", "--no-mdns")
 		up = append(up, "--worker", address)
@@ -93,7 +95,14 @@ func batchOverTwo(t *testing.T, program, data string) {
 			t.Errorf("item %s: %s, %v", item.Key, item.State, err)
 		}
 	}
-	// Whether the second machine takes part is the scheduler's choice: a batch of some seconds may end sooner without another load.
+	if len(share) != 2 {
+		t.Errorf("the items ran on %v, want two workers", share)
+	}
+	for node, n := range share {
+		if n < items/4 {
+			t.Errorf("%s did %d of %d items, want at least a quarter", node, n, items)
+		}
+	}
 	t.Logf("shares: %v", share)
 }
 
