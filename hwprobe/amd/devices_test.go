@@ -10,6 +10,7 @@ import (
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
 	"github.com/loopkeeper/loopkeeper/hwprobe/drm"
+	"github.com/loopkeeper/loopkeeper/hwprobe/fixture"
 	"github.com/loopkeeper/loopkeeper/hwprobe/source"
 )
 
@@ -34,7 +35,7 @@ func TestDisplayGraphicsBesideACardAreListedAsIntegrated(t *testing.T) {
 // llmfit#638: a MI50 of 32 GB was dropped because the driver calls it what it calls a processor's graphics.
 func TestGenericNameDoesNotMakeACardIntegrated(t *testing.T) {
 	root := card(fstest.MapFS{}, "card0", "1002:66a1", "0000:03:00.0", "34342961152", "25227759616", "16000000000", "0")
-	write(root, "sys/class/drm/card0/device/product_name", "AMD Radeon Graphics\n")
+	fixture.Write(root, "sys/class/drm/card0/device/product_name", "AMD Radeon Graphics\n")
 	f := probe(t, root, nil, host())
 	if d := f.Devices[0]; d.Name != "AMD Radeon Graphics" || d.Integrated != hwprobe.Known(false) || f.Pools[0].TotalBytes != hwprobe.Known[uint64](34342961152) {
 		t.Errorf("%+v %+v", d, f.Pools)
@@ -53,7 +54,7 @@ func TestChipThatNoListHasIsToldByKFD(t *testing.T) {
 		{"a bank that is not told", "4294967296", "31433977856", "", hwprobe.Flag{}},
 	} {
 		root := card(fstest.MapFS{}, "card0", "1002:ffff", "0000:0c:00.0", c.vram, "0", c.gtt, "0")
-		write(root, kfd+"1/properties", "location_id 3072\ndomain 0\n", kfd+"1/mem_banks/0/properties", "heap_type 1\nsize_in_bytes "+c.bank+"\n")
+		fixture.Write(root, kfd+"1/properties", "location_id 3072\ndomain 0\n", kfd+"1/mem_banks/0/properties", "heap_type 1\nsize_in_bytes "+c.bank+"\n")
 		if got := probe(t, root, nil, host()).Devices[0].Integrated; got != c.want {
 			t.Errorf("%s: integrated %v, want %v", c.name, got, c.want)
 		}
@@ -66,9 +67,9 @@ func TestPartitionsOfACardAreOnePool(t *testing.T) {
 	for _, shift := range []int{28, 0} {
 		root := card(fstest.MapFS{}, "card1", "1002:74a1", "0001:0c:00.0", "206141652992", "297771008", "101000000000", "0")
 		for i := range 8 {
-			write(root, fmt.Sprintf("%s%d/properties", kfd, i+2), fmt.Sprintf("gfx_target_version 90402\nlocation_id %d\ndomain 1\n", 0x0c00|i<<shift))
+			fixture.Write(root, fmt.Sprintf("%s%d/properties", kfd, i+2), fmt.Sprintf("gfx_target_version 90402\nlocation_id %d\ndomain 1\n", 0x0c00|i<<shift))
 		}
-		write(root, kfd+"0/properties", "location_id 0\n", kfd+"1/properties", "gfx_target_version 90402\nlocation_id 3072\ndomain 2\n")
+		fixture.Write(root, kfd+"0/properties", "location_id 0\n", kfd+"1/properties", "gfx_target_version 90402\nlocation_id 3072\ndomain 2\n")
 		f := probe(t, root, nil, host())
 		if len(f.Devices) != 8 || len(f.Pools) != 1 || f.Pools[0].TotalBytes != hwprobe.Known[uint64](206141652992) || len(f.Warnings) != 0 {
 			t.Fatalf("shift %d: devices %+v, pools %+v, warnings %+v", shift, f.Devices, f.Pools, f.Warnings)
@@ -84,7 +85,7 @@ func TestPartitionsOfACardAreOnePool(t *testing.T) {
 
 // ROCm#3866: after an eGPU was plugged in again one tool still knew two cards and another none. Nothing is remembered.
 func TestPluggedCardIsThereAndUnpluggedCardIsGone(t *testing.T) {
-	root := recorded(t, "amd-sysfs-phoenix-780m-apu.txtar")
+	root := fixture.Tree(t, "amd-sysfs-phoenix-780m-apu.txtar")
 	m := source.Machine{OS: "linux", Files: root, Commands: tools{}, Calls: source.Calls{}}
 	count := func() int { return len(Probe(t.Context(), m, host()).Devices) }
 	if n := count(); n != 1 {
@@ -129,9 +130,9 @@ func TestNameIsByRevisionAndNeverByGuess(t *testing.T) {
 
 func TestUtilisationThatIsNotToldIsNotIdle(t *testing.T) {
 	const busy = "sys/class/drm/card0/device/gpu_busy_percent"
-	root := recorded(t, "amd-sysfs-vega56-8g.txtar")
+	root := fixture.Tree(t, "amd-sysfs-vega56-8g.txtar")
 	for text, want := range map[string]hwprobe.Number{"0\n": hwprobe.Known(0.0), "100\n": hwprobe.Known(100.0), "65535\n": {}, "-1\n": {}, "": {}} {
-		if got := probe(t, write(root, busy, text), nil, host()).Devices[0].Utilisation; got != want {
+		if got := probe(t, fixture.Write(root, busy, text), nil, host()).Devices[0].Utilisation; got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	}
@@ -166,13 +167,13 @@ func TestDriverSaysWhatIsAnAPU(t *testing.T) {
 		{"no rights, but a list", "1002:15bf", DeviceInfo{}, fs.ErrPermission, apu},
 		{"no rights and no list", "1002:ffff", DeviceInfo{}, fs.ErrPermission, unknown},
 	} {
-		root := write(card(fstest.MapFS{}, "card0", c.id, "0000:64:00.0", "4294967296", "0", "31433977856", "0"), node, "226:128\n")
+		root := fixture.Write(card(fstest.MapFS{}, "card0", c.id, "0000:64:00.0", "4294967296", "0", "31433977856", "0"), node, "226:128\n")
 		var asked int
 		f := Probe(t.Context(), fusion(root, &asked, c.info, c.err), host())
 		if got := f.Devices[0].Integrated; got != c.want || asked != 1 {
 			t.Errorf("%s: integrated %v after %d questions, want %v", c.name, got, asked, c.want)
 		}
-		write(root, "sys/class/drm/card0/device/power/runtime_status", "suspended\n")
+		fixture.Write(root, "sys/class/drm/card0/device/power/runtime_status", "suspended\n")
 		if f := Probe(t.Context(), fusion(root, &asked, c.info, c.err), host()); asked != 1 || f.Devices[0].State != hwprobe.StateAsleep {
 			t.Errorf("%s: a sleeping card was asked, which wakes it", c.name)
 		}

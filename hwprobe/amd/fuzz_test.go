@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/fixture"
 )
 
 func seed(f *testing.F, pattern string) {
@@ -17,7 +18,7 @@ func seed(f *testing.F, pattern string) {
 		f.Fatal(pattern, err)
 	}
 	for _, file := range files {
-		f.Add([]byte(readFixture(f, filepath.Base(file))))
+		f.Add([]byte(fixture.Text(f, filepath.Base(file))))
 	}
 }
 
@@ -59,7 +60,7 @@ func FuzzAMDSMI(f *testing.F) {
 
 func FuzzKFDProperties(f *testing.F) {
 	for _, file := range []string{"amd-sysfs-phoenix-780m-apu.txtar", "amd-sysfs-vangogh-steamdeck-apu.txtar", "amd-sysfs-strixpoint-890m-apu.txtar"} {
-		for name, data := range recorded(f, file) {
+		for name, data := range fixture.Tree(f, file) {
 			if strings.HasPrefix(name, "sys/class/kfd") && strings.HasSuffix(name, "/properties") {
 				f.Add(string(data.Data))
 			}

@@ -3,53 +3,23 @@ package amd
 import (
 	"context"
 	"errors"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
 
-	"golang.org/x/tools/txtar"
-
 	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/fixture"
 	"github.com/loopkeeper/loopkeeper/hwprobe/source"
 )
-
-func readFixture(t testing.TB, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
-// recorded is a recorded file system.
-func recorded(t testing.TB, name string) fstest.MapFS {
-	t.Helper()
-	root := fstest.MapFS{}
-	for _, f := range txtar.Parse([]byte(readFixture(t, name))).Files {
-		root[f.Name] = &fstest.MapFile{Data: f.Data}
-	}
-	return root
-}
-
-// write adds files, or replaces them.
-func write(root fstest.MapFS, namesAndTexts ...string) fstest.MapFS {
-	for i := 0; i < len(namesAndTexts); i += 2 {
-		root[namesAndTexts[i]] = &fstest.MapFile{Data: []byte(namesAndTexts[i+1])}
-	}
-	return root
-}
 
 // card adds a card with memory: VRAM total, VRAM used, GTT total, GTT used in bytes, empty for a file that is not there.
 func card(root fstest.MapFS, name, id, pci string, memory ...string) fstest.MapFS {
 	dir := "sys/class/drm/" + name + "/device/"
-	write(root, dir+"vendor", "0x1002\n", dir+"uevent", "DRIVER=amdgpu\nPCI_ID="+strings.ToUpper(id)+"\nPCI_SLOT_NAME="+pci+"\n")
+	fixture.Write(root, dir+"vendor", "0x1002\n", dir+"uevent", "DRIVER=amdgpu\nPCI_ID="+strings.ToUpper(id)+"\nPCI_SLOT_NAME="+pci+"\n")
 	for i, file := range []string{"vram_total", "vram_used", "gtt_total", "gtt_used"} {
 		if i < len(memory) && memory[i] != "" {
-			write(root, dir+"mem_info_"+file, memory[i]+"\n")
+			fixture.Write(root, dir+"mem_info_"+file, memory[i]+"\n")
 		}
 	}
 	return root

@@ -7,6 +7,7 @@ import (
 	"testing/fstest"
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/fixture"
 )
 
 // The numbers are from public reports: GTT is a limit that may exceed the machine, and memory that the firmware set aside
@@ -47,7 +48,7 @@ func TestAPUMemoryIsCappedByTheHostButTheCarveOutIsNot(t *testing.T) {
 }
 
 func TestGTTOfACardIsNotItsMemory(t *testing.T) {
-	f := probe(t, recorded(t, "amd-sysfs-rx6900xt-16g.txtar"), nil, host())
+	f := probe(t, fixture.Tree(t, "amd-sysfs-rx6900xt-16g.txtar"), nil, host())
 	if p := f.Pools[0]; p.TotalBytes != hwprobe.Known[uint64](17163091968) || p.Kind != hwprobe.PoolOfDevice || p.Parts != nil {
 		t.Errorf("pool %+v, want 17163091968 without GTT", p)
 	}
@@ -84,7 +85,7 @@ func TestROCmOnAnOldKernelSeesOnlyGTT(t *testing.T) {
 func TestWhyMemoryIsUnknownAndWhatToDo(t *testing.T) {
 	const uevent = "sys/class/drm/card0/device/uevent"
 	none := card(fstest.MapFS{}, "card0", "1002:6818", "0000:01:00.0")
-	radeon := write(card(fstest.MapFS{}, "card0", "1002:6818", "0000:01:00.0"), uevent, "DRIVER=radeon\nPCI_ID=1002:6818\nPCI_SLOT_NAME=0000:01:00.0\n")
+	radeon := fixture.Write(card(fstest.MapFS{}, "card0", "1002:6818", "0000:01:00.0"), uevent, "DRIVER=radeon\nPCI_ID=1002:6818\nPCI_SLOT_NAME=0000:01:00.0\n")
 	zero := card(fstest.MapFS{}, "card0", "1002:744c", "0000:03:00.0", "0", "0")
 	apu := card(fstest.MapFS{}, "card0", "1002:15bf", "0000:64:00.0", "4294967296", "0", "31433977856", "0")
 	for _, c := range []struct {

@@ -9,6 +9,7 @@ import (
 	"testing/fstest"
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/fixture"
 )
 
 func TestToolsAreAskedOnlyWhereFilesAreHidden(t *testing.T) {
@@ -21,8 +22,8 @@ func TestToolsAreAskedOnlyWhereFilesAreHidden(t *testing.T) {
 	}{
 		{"a container without /sys", hidden(), 1},
 		{"a machine without a compute driver", fstest.MapFS{"dev/null": {}}, 0},
-		{"a machine that shows that it has no card", write(none, "dev/kfd", ""), 0},
-		{"a card that tells its memory", recorded(t, "amd-sysfs-rx6900xt-16g.txtar"), 1},
+		{"a machine that shows that it has no card", fixture.Write(none, "dev/kfd", ""), 0},
+		{"a card that tells its memory", fixture.Tree(t, "amd-sysfs-rx6900xt-16g.txtar"), 1},
 	} {
 		f := probe(t, c.root, tools{"rocm-smi": smi, "amd-smi": errBroken}, host())
 		if len(f.Devices) != c.want || len(f.Warnings) != 0 {
@@ -34,7 +35,7 @@ func TestToolsAreAskedOnlyWhereFilesAreHidden(t *testing.T) {
 func TestToolFillsInWhatTheCardDoesNotTellByAddress(t *testing.T) {
 	smi := "GPU[0] : PCI Bus: 0000:0D:00.0\nGPU[0] : VRAM Total Memory (B): 2147483648\n" +
 		"GPU[1] : PCI Bus: 0000:0F:00.0\nGPU[1] : VRAM Total Memory (B): 17095983104\nGPU[1] : VRAM Total Used Memory (B): 95983104\n"
-	f := probe(t, recorded(t, "amd-sysfs-rx9070xt-no-meminfo.txtar"), tools{"rocm-smi": smi}, host())
+	f := probe(t, fixture.Tree(t, "amd-sysfs-rx9070xt-no-meminfo.txtar"), tools{"rocm-smi": smi}, host())
 	want := hwprobe.Pool{ID: "gpu:0000:0f:00.0", Kind: hwprobe.PoolOfDevice, TotalBytes: hwprobe.Known[uint64](17095983104), TotalSource: hwprobe.SourceROCmSMI,
 		FreeBytes: hwprobe.Known[uint64](17000000000), FreeSource: hwprobe.SourceROCmSMI}
 	if len(f.Devices) != 1 || len(f.Pools) != 1 || fmt.Sprint(f.Pools[0]) != fmt.Sprint(want) || f.Devices[0].State != hwprobe.StateOK || len(f.Warnings) != 0 {
@@ -62,7 +63,7 @@ func TestToolThatFailsIsSaid(t *testing.T) {
 // rocm-smi does not know the cards of other drivers, so asking it again and again would cost for nothing.
 func TestToolIsNotAskedForACardOfAnotherDriver(t *testing.T) {
 	const uevent = "sys/class/drm/card0/device/uevent"
-	root := write(card(fstest.MapFS{}, "card0", "1002:6818", "0000:01:00.0"), uevent, "DRIVER=radeon\nPCI_ID=1002:6818\nPCI_SLOT_NAME=0000:01:00.0\n")
+	root := fixture.Write(card(fstest.MapFS{}, "card0", "1002:6818", "0000:01:00.0"), uevent, "DRIVER=radeon\nPCI_ID=1002:6818\nPCI_SLOT_NAME=0000:01:00.0\n")
 	if f := probe(t, root, tools{"rocm-smi": errBroken}, host()); !slices.Equal(codes(f), []hwprobe.WarningCode{hwprobe.WarnMemoryUnknown}) {
 		t.Errorf("warnings %+v", f.Warnings)
 	}
@@ -80,7 +81,7 @@ func TestToolsGTTCountsForAnAPU(t *testing.T) {
 func TestWarningsAroundTheOutputAreSkipped(t *testing.T) {
 	const warning = "WARNING: AMD GPU device(s) is/are in a low-power state. Check power control/runtime_status {card0}\n\n"
 	for _, file := range []string{"amd-rocmsmi-rx7900xt.json", "amd-rocmsmi-rx7900xt.csv", "amd-rocmsmi-mi50x2-cezanne.vram.txt"} {
-		text := readFixture(t, file)
+		text := fixture.Text(t, file)
 		plain := probe(t, hidden(), tools{"rocm-smi": text}, host())
 		warned := probe(t, hidden(), tools{"rocm-smi": "\n" + warning + text + warning}, host())
 		if len(plain.Devices) == 0 || fmt.Sprint(plain) != fmt.Sprint(warned) {
@@ -91,8 +92,8 @@ func TestWarningsAroundTheOutputAreSkipped(t *testing.T) {
 
 // The same card on ROCm 4.3 and 6.1.2, whose keys differ; 4.3 printed the vendor's id for the names.
 func TestKeysThatChangedBetweenVersions(t *testing.T) {
-	old := probe(t, hidden(), tools{"rocm-smi": readFixture(t, "amd-rocmsmi-rx6700xt-rocm430.json")}, host()).Devices[0]
-	recent := probe(t, hidden(), tools{"rocm-smi": readFixture(t, "amd-rocmsmi-rx6700xt-rocm612.json")}, host()).Devices[0]
+	old := probe(t, hidden(), tools{"rocm-smi": fixture.Text(t, "amd-rocmsmi-rx6700xt-rocm430.json")}, host()).Devices[0]
+	recent := probe(t, hidden(), tools{"rocm-smi": fixture.Text(t, "amd-rocmsmi-rx6700xt-rocm612.json")}, host()).Devices[0]
 	want := hwprobe.Device{ID: "gpu:0000:07:00.0", Vendor: hwprobe.AMD, Name: "AMD Radeon (1002:73df)", PCI: "0000:07:00.0", Integrated: hwprobe.Known(false), Driver: "amdgpu",
 		State: hwprobe.StateOK, Pool: "gpu:0000:07:00.0", Utilisation: hwprobe.Known(0.0), Temperature: hwprobe.Known(45.0), Power: hwprobe.Known(6.0)}
 	if old != want {
@@ -138,7 +139,7 @@ func TestEqualCardsAreNotTakenForPartitions(t *testing.T) {
 
 // ROCm#5832: amd-smi said 30576 MB of a card of 32 GB.
 func TestAMDSMIsTotalIsNotTaken(t *testing.T) {
-	f := probe(t, hidden(), tools{"amd-smi": readFixture(t, "amd-smi-r9700-plus-igpu.table.txt")}, host())
+	f := probe(t, hidden(), tools{"amd-smi": fixture.Text(t, "amd-smi-r9700-plus-igpu.table.txt")}, host())
 	if len(f.Devices) != 2 || len(f.Warnings) != 2 {
 		t.Fatalf("%+v %+v", f.Devices, f.Warnings)
 	}

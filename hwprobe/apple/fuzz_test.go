@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/fixture"
 	"github.com/loopkeeper/loopkeeper/hwprobe/source"
 )
 
@@ -20,7 +21,7 @@ func seed(f *testing.F, pattern string) {
 		f.Fatal(pattern, err)
 	}
 	for _, file := range files {
-		f.Add(readFixture(f, filepath.Base(file)))
+		f.Add(fixture.Text(f, filepath.Base(file)))
 	}
 }
 

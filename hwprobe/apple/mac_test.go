@@ -3,9 +3,7 @@ package apple
 import (
 	"context"
 	"errors"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 	"testing/fstest"
 
@@ -93,13 +91,4 @@ func codes(f hwprobe.Findings) []hwprobe.WarningCode {
 		list = append(list, w.Code)
 	}
 	return list
-}
-
-func readFixture(t testing.TB, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/fixture"
 )
 
 func TestTheDriversOwnMemoryIsNotTheMemoryInUse(t *testing.T) {
@@ -62,7 +63,7 @@ func TestSizesOfOtherLanguages(t *testing.T) {
 }
 
 func TestDisplaysAreNoGPUs(t *testing.T) {
-	got := parseProfiler([]byte(readFixture(t, "mac-system_profiler-m2max.json")))
+	got := parseProfiler([]byte(fixture.Text(t, "mac-system_profiler-m2max.json")))
 	want := []gpu{{name: "Apple M2 Max", vendor: hwprobe.Apple, unified: hwprobe.Known(true), cores: hwprobe.Known[uint64](30), from: hwprobe.SourceProfiler}}
 	if !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)

@@ -2,32 +2,12 @@ package drm
 
 import (
 	"io/fs"
-	"os"
-	"path/filepath"
 	"testing"
 	"testing/fstest"
 
-	"golang.org/x/tools/txtar"
-
 	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/fixture"
 )
-
-// recorded is a recorded file system, with files added that the recording left out.
-func recorded(t *testing.T, name string, added ...string) fstest.MapFS {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	root := fstest.MapFS{}
-	for _, f := range txtar.Parse(text).Files {
-		root[f.Name] = &fstest.MapFile{Data: f.Data}
-	}
-	for i := 0; i < len(added); i += 2 {
-		root[added[i]] = &fstest.MapFile{Data: []byte(added[i+1])}
-	}
-	return root
-}
 
 func only(t *testing.T, root fs.FS, vendor string) Card {
 	t.Helper()
@@ -39,7 +19,7 @@ func only(t *testing.T, root fs.FS, vendor string) Card {
 }
 
 func TestCardTellsWhatTheKernelTells(t *testing.T) {
-	root := recorded(t, "intel-sysfs-arc-b580-xe.txtar", "sys/class/drm/card1/device/drm/card1/dev", "226:1\n", "sys/class/drm/card1/device/drm/renderD129/dev", "226:129\n")
+	root := fixture.Tree(t, "intel-sysfs-arc-b580-xe.txtar", "sys/class/drm/card1/device/drm/card1/dev", "226:1\n", "sys/class/drm/card1/device/drm/renderD129/dev", "226:129\n")
 	want := Card{Name: "card1", Dir: "sys/class/drm/card1/device", PCI: "0000:09:00.0", Vendor: "0x8086", ID: "8086:e20b", Revision: "0x00",
 		Subsystem: "8086:1100", Class: "030000", Driver: "xe", RenderNode: "renderD129", BootVGA: hwprobe.Known(false)}
 	if got := only(t, root, "0x8086"); got != want {
@@ -52,17 +32,17 @@ func TestCardTellsWhatTheKernelTells(t *testing.T) {
 
 // Strix Point's graphics are no VGA controller, and the Steam Deck's recording has neither boot_vga nor class.
 func TestDisplayControllerWithoutVGAIsACard(t *testing.T) {
-	if c := only(t, recorded(t, "amd-sysfs-strixpoint-890m-apu.txtar"), "0x1002"); c.Class != "038000" || c.PCI != "0000:c1:00.0" {
+	if c := only(t, fixture.Tree(t, "amd-sysfs-strixpoint-890m-apu.txtar"), "0x1002"); c.Class != "038000" || c.PCI != "0000:c1:00.0" {
 		t.Errorf("%+v", c)
 	}
-	c := only(t, recorded(t, "amd-sysfs-vangogh-steamdeck-apu.txtar"), "0x1002")
+	c := only(t, fixture.Tree(t, "amd-sysfs-vangogh-steamdeck-apu.txtar"), "0x1002")
 	if c.BootVGA != (hwprobe.Flag{}) || c.RenderNode != "" || c.Revision != "" || c.ID != "1002:163f" {
 		t.Errorf("what the kernel does not tell is not unknown: %+v", c)
 	}
 }
 
 func TestConnectorsAndPartitionsAreNoCards(t *testing.T) {
-	root := recorded(t, "amd-sysfs-rx6900xt-16g.txtar",
+	root := fixture.Tree(t, "amd-sysfs-rx6900xt-16g.txtar",
 		"sys/class/drm/card0-DP-1/device/vendor", "0x1002\n", "sys/class/drm/renderD128/device/vendor", "0x1002\n",
 		"sys/class/drm/card1/device/uevent", "DRIVER=amdgpu_xcp_drv\nMODALIAS=platform:amdgpu_xcp\n")
 	only(t, root, "0x1002")
@@ -86,7 +66,7 @@ func TestSleepingCardIsSeen(t *testing.T) {
 		"power_state":          {"D3cold": true, "D3hot": false, "D0": false, "unknown": false},
 	} {
 		for text, want := range asleep {
-			if got := only(t, recorded(t, "amd-sysfs-rx6900xt-16g.txtar", device+file, text+"\n"), "0x1002").Asleep; got != want {
+			if got := only(t, fixture.Tree(t, "amd-sysfs-rx6900xt-16g.txtar", device+file, text+"\n"), "0x1002").Asleep; got != want {
 				t.Errorf("%s %q: asleep %v", file, text, got)
 			}
 		}
@@ -115,19 +95,19 @@ func TestTemperatureIsOfTheLabelledSensor(t *testing.T) {
 		{"amd-sysfs-rx6900xt-16g.txtar", "0x1002", "edge", 56},
 		{"amd-sysfs-rx6900xt-16g.txtar", "0x1002", "junction", 59},
 	} {
-		root := recorded(t, c.file)
+		root := fixture.Tree(t, c.file)
 		if got := only(t, root, c.vendor).Temperature(root, c.label); got != hwprobe.Known(c.want) {
 			t.Errorf("%s: %s %v, want %v", c.file, c.label, got, c.want)
 		}
 	}
-	root := recorded(t, "amd-sysfs-rx6900xt-16g.txtar")
+	root := fixture.Tree(t, "amd-sysfs-rx6900xt-16g.txtar")
 	if got := only(t, root, "0x1002").Temperature(root, "pkg"); got != (hwprobe.Number{}) {
 		t.Errorf("a sensor of another label was taken: %v", got)
 	}
 }
 
 func TestPowerIsTheAverageWhereThereIsOne(t *testing.T) {
-	root := recorded(t, "amd-sysfs-phoenix-780m-apu.txtar") // has power1_average 3103000 and power1_input 3142000, in µW
+	root := fixture.Tree(t, "amd-sysfs-phoenix-780m-apu.txtar") // has power1_average 3103000 and power1_input 3142000, in µW
 	if got := only(t, root, "0x1002").Power(root); got != hwprobe.Known(3.103) {
 		t.Errorf("power %v", got)
 	}
@@ -135,7 +115,7 @@ func TestPowerIsTheAverageWhereThereIsOne(t *testing.T) {
 	if got := only(t, root, "0x1002").Power(root); got != hwprobe.Known(3.142) {
 		t.Errorf("power %v of a card that tells only this moment's", got)
 	}
-	energy := recorded(t, "intel-sysfs-arc-b580-xe.txtar") // counts energy, which one reading does not make power
+	energy := fixture.Tree(t, "intel-sysfs-arc-b580-xe.txtar") // counts energy, which one reading does not make power
 	if got := only(t, energy, "0x8086").Power(energy); got != (hwprobe.Number{}) {
 		t.Errorf("power %v", got)
 	}

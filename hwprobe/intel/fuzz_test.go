@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/fixture"
 )
 
 func FuzzXeReply(f *testing.F) {
@@ -44,7 +45,7 @@ func checkSum(t *testing.T, s regions) {
 }
 
 func FuzzVRAMManager(f *testing.F) {
-	f.Add(readFixture(f, "intel-xe-vram_mm-a750.txt"))
+	f.Add(fixture.Text(f, "intel-xe-vram_mm-a750.txt"))
 	f.Add("size: 7\nusage: 8\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		m := parseVRAMManager(text)

@@ -3,49 +3,19 @@ package intel
 import (
 	"context"
 	"encoding/binary"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
 
-	"golang.org/x/tools/txtar"
-
 	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/fixture"
 	"github.com/loopkeeper/loopkeeper/hwprobe/source"
 )
-
-func readFixture(t testing.TB, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
-// recorded is a recorded file system.
-func recorded(t testing.TB, name string) fstest.MapFS {
-	t.Helper()
-	root := fstest.MapFS{}
-	for _, f := range txtar.Parse([]byte(readFixture(t, name))).Files {
-		root[f.Name] = &fstest.MapFile{Data: f.Data}
-	}
-	return root
-}
-
-// write adds files, or replaces them.
-func write(root fstest.MapFS, namesAndTexts ...string) fstest.MapFS {
-	for i := 0; i < len(namesAndTexts); i += 2 {
-		root[namesAndTexts[i]] = &fstest.MapFile{Data: []byte(namesAndTexts[i+1])}
-	}
-	return root
-}
 
 // card is a card with a render node.
 func card(id, pci, driver string) fstest.MapFS {
 	const dir = "sys/class/drm/card0/device/"
-	return write(fstest.MapFS{}, dir+"vendor", "0x8086\n", dir+"drm/renderD128/dev", "226:128\n",
+	return fixture.Write(fstest.MapFS{}, dir+"vendor", "0x8086\n", dir+"drm/renderD128/dev", "226:128\n",
 		dir+"uevent", "DRIVER="+driver+"\nPCI_ID="+strings.ToUpper(id)+"\nPCI_SLOT_NAME="+pci+"\n")
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing/fstest"
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/fixture"
 	"github.com/loopkeeper/loopkeeper/hwprobe/source"
 )
 
@@ -16,7 +17,7 @@ const status = "proc/self/status"
 
 // MangoHud#1936 and steam#12636: a card on xe had 0 bytes, because its driver has no file for them.
 func TestCardOnXeHasItsMemory(t *testing.T) {
-	root := write(recorded(t, "intel-sysfs-arc-b580-xe.txtar"), "sys/class/drm/card1/device/drm/renderD129/dev", "226:129\n", status, perfmon)
+	root := fixture.Write(fixture.Tree(t, "intel-sysfs-arc-b580-xe.txtar"), "sys/class/drm/card1/device/drm/renderD129/dev", "226:129\n", status, perfmon)
 	f := probe(t, root, answers{CallXeRegions: xeReply(region{0, 64 << 30, 1}, region{1, 12884901888, 2884901888})})
 	device := hwprobe.Device{ID: "gpu:0000:09:00.0", Vendor: hwprobe.Intel, Name: "Intel Arc B580", PCI: "0000:09:00.0", Integrated: hwprobe.Known(false), Driver: "xe",
 		State: hwprobe.StateOK, Pool: "gpu:0000:09:00.0", Temperature: hwprobe.Known(54.0)}
@@ -42,7 +43,7 @@ func TestWhatAnUnprivilegedProcessIsToldIsNotFreeMemory(t *testing.T) {
 		{"the right, and a driver that counts nothing", "xe", perfmon, xeReply(region{1, 12884901888, 0}), hwprobe.WarnMemoryUnknown},
 		{"root in a container of its own", "xe", allRight, xeReply(region{1, 12884901888, 0}), hwprobe.WarnMemoryUnknown},
 	} {
-		root := write(card("8086:56a0", "0000:03:00.0", c.driver), status, c.status)
+		root := fixture.Write(card("8086:56a0", "0000:03:00.0", c.driver), status, c.status)
 		f := probe(t, root, answers{CallXeRegions: c.reply, CallI915Regions: c.reply})
 		if d, p := f.Devices[0], f.Pools[0]; d.State != hwprobe.StateOK || p.TotalBytes == (hwprobe.Bytes{}) || p.FreeBytes != (hwprobe.Bytes{}) || p.FreeSource != "" {
 			t.Errorf("%s: %+v %+v", c.name, d, p)
@@ -55,7 +56,7 @@ func TestWhatAnUnprivilegedProcessIsToldIsNotFreeMemory(t *testing.T) {
 
 // llmfit#964 and llmfit#676: a processor's graphics had all of the host's memory as VRAM, or 0.0 GB.
 func TestProcessorsGraphicsDrawOnTheHost(t *testing.T) {
-	root := write(recorded(t, "intel-sysfs-tigerlake-igpu-xe.txtar"), "sys/class/drm/card0/device/drm/renderD128/dev", "226:128\n")
+	root := fixture.Write(fixture.Tree(t, "intel-sysfs-tigerlake-igpu-xe.txtar"), "sys/class/drm/card0/device/drm/renderD128/dev", "226:128\n")
 	calls := source.Calls{CallXeRegions: func(context.Context, ...string) (any, error) {
 		t.Error("its driver was asked for memory that it does not have")
 		return nil, fs.ErrInvalid
@@ -119,7 +120,7 @@ func TestWhyTheSizeIsUnknownAndWhatToDo(t *testing.T) {
 }
 
 func TestSleepingCardIsNotWoken(t *testing.T) {
-	root := write(recorded(t, "intel-sysfs-arc-a380-xe.txtar"), "sys/class/drm/card0/device/power/runtime_status", "suspended\n",
+	root := fixture.Write(fixture.Tree(t, "intel-sysfs-arc-a380-xe.txtar"), "sys/class/drm/card0/device/power/runtime_status", "suspended\n",
 		"sys/class/drm/card0/device/drm/renderD128/dev", "226:128\n")
 	f := probe(t, root, answers{CallXeRegions: xeReply(region{1, 6 << 30, 1})})
 	if d := f.Devices[0]; d.State != hwprobe.StateAsleep || d.Integrated != hwprobe.Known(false) || d.Temperature != (hwprobe.Number{}) || f.Pools[0].TotalBytes != (hwprobe.Bytes{}) {
@@ -132,7 +133,7 @@ func TestSleepingCardIsNotWoken(t *testing.T) {
 
 func TestFilesThatTellASize(t *testing.T) {
 	const dir = "sys/class/drm/card0/"
-	mm := readFixture(t, "intel-xe-vram_mm-a750.txt")
+	mm := fixture.Text(t, "intel-xe-vram_mm-a750.txt")
 	known, unknown := hwprobe.Known[uint64], hwprobe.Bytes{}
 	for _, c := range []struct {
 		name        string
@@ -149,13 +150,13 @@ func TestFilesThatTellASize(t *testing.T) {
 		{"debugfs that does not tell use", []string{"sys/kernel/debug/dri/0/tile0/vram_mm", "  size: 8522825728\n"}, known(8522825728), unknown},
 		{"a size of nothing", []string{dir + "lmem_total_bytes", "0\n"}, unknown, unknown},
 	} {
-		f := probe(t, write(card("8086:56a1", "0000:03:00.0", "xe"), c.files...), answers{CallXeRegions: fs.ErrPermission})
+		f := probe(t, fixture.Write(card("8086:56a1", "0000:03:00.0", "xe"), c.files...), answers{CallXeRegions: fs.ErrPermission})
 		if p := f.Pools[0]; p.TotalBytes != c.total || p.FreeBytes != c.free {
 			t.Errorf("%s: %+v, want %v, %v", c.name, p, c.total, c.free)
 		}
 	}
 	// The driver's word on the size, and root's file on what is used of it.
-	root := write(card("8086:56a1", "0000:03:00.0", "xe"), "sys/kernel/debug/dri/0/tile0/vram_mm", mm, status, noRights)
+	root := fixture.Write(card("8086:56a1", "0000:03:00.0", "xe"), "sys/kernel/debug/dri/0/tile0/vram_mm", mm, status, noRights)
 	f := probe(t, root, answers{CallXeRegions: xeReply(region{1, 8522825728, 0})})
 	if p := f.Pools[0]; p.TotalSource != hwprobe.SourceDRM || p.FreeSource != hwprobe.SourceIntelFiles || p.FreeBytes != known(8490745856) || len(f.Warnings) != 0 {
 		t.Errorf("%+v %+v", p, f.Warnings)

@@ -11,15 +11,16 @@ import (
 	"testing/fstest"
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/fixture"
 )
 
 func TestASleepingCardIsNotWoken(t *testing.T) {
 	for name, tree := range map[string]fstest.MapFS{
 		"runtime status":    onPCI("0000:01:00.0", "nvidia", "suspended"),
-		"power state alone": joined(onPCI("0000:01:00.0", "nvidia", "unsupported"), files("sys/bus/pci/devices/0000:01:00.0/power_state", "D3cold\n")),
+		"power state alone": joined(onPCI("0000:01:00.0", "nvidia", "unsupported"), fixture.Write(fstest.MapFS{}, "sys/bus/pci/devices/0000:01:00.0/power_state", "D3cold\n")),
 	} {
 		var asked [][]string
-		f := find(t, pc(smi{csv: fixture(t, "nvidia-smi-rtx4080s-linux-595.query-idle.csv"), asked: &asked}, tree))
+		f := find(t, pc(smi{csv: fixture.Text(t, "nvidia-smi-rtx4080s-linux-595.query-idle.csv"), asked: &asked}, tree))
 		if len(asked) != 0 || len(f.Devices) != 1 || f.Devices[0].State != hwprobe.StateAsleep || f.Devices[0].ID != "gpu:0000:01:00.0" {
 			t.Errorf("%s: asked %v, %+v", name, asked, f)
 		}
@@ -29,7 +30,7 @@ func TestASleepingCardIsNotWoken(t *testing.T) {
 
 func TestOnlyTheCardThatIsAwakeIsAsked(t *testing.T) {
 	var asked [][]string
-	m := smi{asked: &asked, only: map[string]string{"0000:01:00.0": fixture(t, "nvidia-smi-rtx4080s-linux-595.query-idle.csv")}}
+	m := smi{asked: &asked, only: map[string]string{"0000:01:00.0": fixture.Text(t, "nvidia-smi-rtx4080s-linux-595.query-idle.csv")}}
 	f := find(t, pc(m, joined(onPCI("0000:01:00.0", "nvidia", "active"), onPCI("0000:05:00.0", "nvidia", "suspended"))))
 	for _, question := range asked {
 		if question[0] != "-i" || question[1] != "0000:01:00.0" {
@@ -46,7 +47,7 @@ func TestOnlyTheCardThatIsAwakeIsAsked(t *testing.T) {
 }
 
 func TestACardWithoutADriverIsNotAsleep(t *testing.T) { // the kernel powers it down, but using it needs the driver
-	f := find(t, pc(smi{csv: fixture(t, "nvidia-err-no-comm.txt"), code: 9}, onPCI("0000:01:00.0", "", "suspended")))
+	f := find(t, pc(smi{csv: fixture.Text(t, "nvidia-err-no-comm.txt"), code: 9}, onPCI("0000:01:00.0", "", "suspended")))
 	if f.Devices[0].State != hwprobe.StateDegraded || !slices.Equal(warned(f), []hwprobe.WarningCode{hwprobe.WarnDriverNotLoaded}) {
 		t.Errorf("%+v", f)
 	}
@@ -62,14 +63,14 @@ func TestACardOfAVirtualMachineIsNotUsable(t *testing.T) {
 
 func TestOnlyGraphicsDevicesOfNVIDIAAreCards(t *testing.T) {
 	device := func(address, class, id string) fstest.MapFS {
-		return files("sys/bus/pci/devices/"+address+"/uevent", "DRIVER=x\nPCI_CLASS="+class+"\nPCI_ID="+id+"\nPCI_SLOT_NAME="+address+"\n")
+		return fixture.Write(fstest.MapFS{}, "sys/bus/pci/devices/"+address+"/uevent", "DRIVER=x\nPCI_CLASS="+class+"\nPCI_ID="+id+"\nPCI_SLOT_NAME="+address+"\n")
 	}
 	found := cards(joined(
 		device("0000:01:00.0", "30000", "10DE:2684"), device("0000:01:00.1", "40300", "10DE:22BA"), // its sound
 		device("0000:02:00.0", "30200", "10DE:2330"), device("0000:03:00.0", "68000", "10DE:22A3"), // NVSwitch
 		device("0004:00:00.0", "60400", "10DE:229C"), device("0000:c5:00.0", "30000", "1002:1586"),
-		files("sys/bus/pci/devices/0000:06:00.0/uevent", "PCI_CLASS=x\n"),
-		device("0000:02:00.4", "30200", "10DE:2330"), files("sys/bus/pci/devices/0000:02:00.4/physfn/uevent", ""), // vGPU's virtual function
+		fixture.Write(fstest.MapFS{}, "sys/bus/pci/devices/0000:06:00.0/uevent", "PCI_CLASS=x\n"),
+		device("0000:02:00.4", "30200", "10DE:2330"), fixture.Write(fstest.MapFS{}, "sys/bus/pci/devices/0000:02:00.4/physfn/uevent", ""), // vGPU's virtual function
 	))
 	var addresses []string
 	for _, c := range found {

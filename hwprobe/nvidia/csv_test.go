@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/fixture"
 )
 
 func TestReadingsOfADevice(t *testing.T) {
-	f := find(t, pc(smi{csv: fixture(t, "nvidia-smi-rtx2080s-windows-610.query-load.csv")}, nil))
+	f := find(t, pc(smi{csv: fixture.Text(t, "nvidia-smi-rtx2080s-windows-610.query-load.csv")}, nil))
 	want := hwprobe.Device{
 		ID: "gpu:0000:0c:00.0", Vendor: hwprobe.NVIDIA, Name: "NVIDIA GeForce RTX 2080 SUPER", PCI: "0000:0c:00.0",
 		UUID: "GPU-00000000-0000-0000-0000-000000000000", Integrated: hwprobe.Known(false), Driver: "610.62", State: hwprobe.StateOK,
@@ -21,12 +22,12 @@ func TestReadingsOfADevice(t *testing.T) {
 }
 
 func TestFreeIsNotTotalMinusUsedWhichHidesTheReserve(t *testing.T) {
-	f := find(t, pc(smi{csv: fixture(t, "nvidia-smi-rtx2080s-windows-610.query-idle.csv")}, nil)) // used 797, reserved 205 MiB
+	f := find(t, pc(smi{csv: fixture.Text(t, "nvidia-smi-rtx2080s-windows-610.query-idle.csv")}, nil)) // used 797, reserved 205 MiB
 	checkPools(t, f, "gpu:0000:0c:00.0 8192 7191")
 }
 
 func TestOneUnreadableCellLeavesTheOthers(t *testing.T) {
-	d := find(t, pc(smi{csv: fixture(t, "nvidia-smi-rtx2080ti-unknown-error.query.csv")}, nil)).Devices[0]
+	d := find(t, pc(smi{csv: fixture.Text(t, "nvidia-smi-rtx2080ti-unknown-error.query.csv")}, nil)).Devices[0]
 	if d.Name != "GeForce RTX 2080 Ti" || d.Utilisation != hwprobe.Known(100.0) || d.Temperature != hwprobe.Known(56.0) || d.Power != hwprobe.Known(228.82) {
 		t.Errorf("device %+v", d)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/fixture"
 	"github.com/loopkeeper/loopkeeper/hwprobe/source"
 )
 
@@ -37,7 +38,7 @@ func TestFailureTextsAreTold(t *testing.T) {
 	} {
 		text := c.text
 		if strings.HasSuffix(text, ".txt") {
-			text = fixture(t, text)
+			text = fixture.Text(t, text)
 		}
 		// Which stream the texts go to, and with which code, was not recorded.
 		for _, m := range []smi{{csv: text, code: 255}, {stderr: text, code: 255}, {csv: text}} {
@@ -72,15 +73,15 @@ func TestCardWithoutAnAnswerIsDegradedAndUnknown(t *testing.T) {
 		source.Runner
 		code hwprobe.WarningCode
 	}{
-		"driver mismatch":      {smi{csv: fixture(t, "nvidia-err-version-mismatch-new.txt"), code: 18}, hwprobe.WarnDriverMismatch},
+		"driver mismatch":      {smi{csv: fixture.Text(t, "nvidia-err-version-mismatch-new.txt"), code: 18}, hwprobe.WarnDriverMismatch},
 		"no tool":              {smi{path: "nowhere"}, hwprobe.WarnToolMissing},
 		"no tool, by a shell":  {smi{stderr: "sh: 1: nvidia-smi: not found", code: 127}, hwprobe.WarnToolMissing},
 		"no devices":           {smi{csv: "No devices were found\n", code: 6}, hwprobe.WarnDriverNotLoaded},
-		"lost in a container":  {smi{csv: fixture(t, "nvidia-err-container-unknown.txt"), code: 255}, hwprobe.WarnAccessLost},
-		"lists another card":   {smi{csv: fixture(t, "nvidia-smi-l40s-linux-595.query-idle.csv")}, hwprobe.WarnDriverNotLoaded},
+		"lost in a container":  {smi{csv: fixture.Text(t, "nvidia-err-container-unknown.txt"), code: 255}, hwprobe.WarnAccessLost},
+		"lists another card":   {smi{csv: fixture.Text(t, "nvidia-smi-l40s-linux-595.query-idle.csv")}, hwprobe.WarnDriverNotLoaded},
 		"a card of the server": {smi{csv: "No devices were found\n", code: 6}, hwprobe.WarnDriverNotLoaded},
 	} {
-		tree := recorded(t, "nvidia-sysfs-rtx4080-drm-only.txtar")
+		tree := fixture.Tree(t, "nvidia-sysfs-rtx4080-drm-only.txtar")
 		if name == "a card of the server" { // without a display nothing is below /sys/class/drm
 			tree = onPCI("0000:09:00.0", "nvidia", "active")
 		}
@@ -107,7 +108,7 @@ func TestMachineWithoutACardHasNothingToWarnOf(t *testing.T) {
 }
 
 func TestALostCardDoesNotHideTheOthers(t *testing.T) {
-	out := fixture(t, "nvidia-smi-rtx4080s-linux-595.query-idle.csv") + fixture(t, "nvidia-err-gpu-lost.txt")
+	out := fixture.Text(t, "nvidia-smi-rtx4080s-linux-595.query-idle.csv") + fixture.Text(t, "nvidia-err-gpu-lost.txt")
 	f := find(t, pc(smi{csv: out, code: 15}, nil))
 	if len(f.Devices) != 2 || f.Devices[0].State != hwprobe.StateOK || f.Devices[1].State != hwprobe.StateLost || f.Devices[1].PCI != "0000:02:00.0" {
 		t.Fatalf("devices %+v, want 01:00.0 ok and 02:00.0 lost", f.Devices)
@@ -116,8 +117,8 @@ func TestALostCardDoesNotHideTheOthers(t *testing.T) {
 }
 
 func TestCardsThatAnOldToolGaveUpOnAreAskedForAgain(t *testing.T) {
-	m := smi{csv: fixture(t, "nvidia-err-gpu-lost.txt"), code: 15, only: map[string]string{
-		"0000:01:00.0": fixture(t, "nvidia-smi-rtx4080s-linux-595.query-idle.csv")}}
+	m := smi{csv: fixture.Text(t, "nvidia-err-gpu-lost.txt"), code: 15, only: map[string]string{
+		"0000:01:00.0": fixture.Text(t, "nvidia-smi-rtx4080s-linux-595.query-idle.csv")}}
 	tree := joined(onPCI("0000:01:00.0", "nvidia", "active"), onPCI("0000:02:00.0", "nvidia", "active"))
 	f := find(t, pc(m, tree))
 	if len(f.Devices) != 2 || f.Devices[1].State != hwprobe.StateLost || !slices.Equal(warned(f), []hwprobe.WarningCode{hwprobe.WarnDeviceLost}) {
@@ -131,7 +132,7 @@ func TestCardsThatAnOldToolGaveUpOnAreAskedForAgain(t *testing.T) {
 }
 
 func TestAWarningAboutAWorkingCardDoesNotLoseIt(t *testing.T) {
-	out := fixture(t, "nvidia-smi-rtx4080s-linux-595.query-idle.csv") + "WARNING: infoROM is corrupted at gpu 0000:01:00.0\n"
+	out := fixture.Text(t, "nvidia-smi-rtx4080s-linux-595.query-idle.csv") + "WARNING: infoROM is corrupted at gpu 0000:01:00.0\n"
 	f := find(t, pc(smi{csv: out, code: 14}, nil))
 	if len(f.Devices) != 1 || f.Devices[0].State != hwprobe.StateOK || len(f.Warnings) != 1 || f.Warnings[0].Device != f.Devices[0].ID ||
 		strings.Contains(f.Warnings[0].Message, "not answer") {
@@ -178,7 +179,7 @@ func TestToolThatDoesNotEndIsAWarning(t *testing.T) {
 }
 
 func TestHalfALineIsNoSmallerCard(t *testing.T) {
-	whole := fixture(t, "nvidia-smi-rtx4080s-linux-595.query-idle.csv") + "2026/06/26 11:59:44.226, 1, GPU-2, x, 00000000:02:00.0, 595, 595, 16376 MiB, 434 MiB, 5"
+	whole := fixture.Text(t, "nvidia-smi-rtx4080s-linux-595.query-idle.csv") + "2026/06/26 11:59:44.226, 1, GPU-2, x, 00000000:02:00.0, 595, 595, 16376 MiB, 434 MiB, 5"
 	f := find(t, pc(failing{whole, context.DeadlineExceeded}, nil))
 	checkPools(t, f, "gpu:0000:01:00.0 16376 15348")
 	if !slices.Equal(warned(f), []hwprobe.WarningCode{hwprobe.WarnToolTimeout}) {

@@ -3,10 +3,12 @@ package nvidia
 import (
 	"strings"
 	"testing"
+	"testing/fstest"
 	"testing/synctest"
 	"time"
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/fixture"
 	"github.com/loopkeeper/loopkeeper/hwprobe/source"
 )
 
@@ -16,7 +18,7 @@ const (
 )
 
 func jetson(tool source.Runner, pairs ...string) source.Machine {
-	m := pc(tool, files(pairs...))
+	m := pc(tool, fixture.Write(fstest.MapFS{}, pairs...))
 	m.Arch = "arm64"
 	return m
 }
@@ -27,7 +29,7 @@ func TestTegrastatsLines(t *testing.T) {
 		"tegrastats-orin-nano-busy.txt": {hwprobe.Known(63.0), hwprobe.Known(53.343), hwprobe.Known(12.479)},
 		"tegrastats-tx2.txt":            {hwprobe.Known(0.0), hwprobe.Known(39.5), hwprobe.Known(5.297)},
 	} {
-		if got := parseTegrastats(strings.TrimSpace(fixture(t, file))); got != want {
+		if got := parseTegrastats(strings.TrimSpace(fixture.Text(t, file))); got != want {
 			t.Errorf("%s: %v, want %v", file, got, want)
 		}
 	}
@@ -67,7 +69,7 @@ func TestAJetsonWithoutNVIDIASMIIsADeviceOnTheHostPool(t *testing.T) {
 }
 
 func TestTegrastatsNeverEndsByItself(t *testing.T) {
-	stream := fixture(t, "tegrastats-orin-nano-busy.txt") + fixture(t, "tegrastats-orin-nano.txt")
+	stream := fixture.Text(t, "tegrastats-orin-nano-busy.txt") + fixture.Text(t, "tegrastats-orin-nano.txt")
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		f := find(t, jetson(smi{path: "nowhere", tegrastats: stream}, "proc/device-tree/model", model))
@@ -88,7 +90,7 @@ func TestAJetsonsReadingsComeFromTheKernelWhereItHasThem(t *testing.T) {
 		"Nano": "sys/devices/gpu.0/load", "Xavier": "sys/class/devfreq/17000000.gv11b/device/load", "Orin": "sys/class/devfreq/17000000.gpu/device/load",
 	} {
 		// Were tegrastats run, it would say 63 % and 53 C.
-		m := jetson(smi{path: "nowhere", tegrastats: fixture(t, "tegrastats-orin-nano-busy.txt")}, "proc/device-tree/model", model, load, "427\n",
+		m := jetson(smi{path: "nowhere", tegrastats: fixture.Text(t, "tegrastats-orin-nano-busy.txt")}, "proc/device-tree/model", model, load, "427\n",
 			"sys/class/devfreq/15340000.vic/device/load", "990\n",
 			"sys/class/thermal/thermal_zone0/type", "CPU-therm\n", "sys/class/thermal/thermal_zone0/temp", "90000\n",
 			"sys/class/thermal/thermal_zone1/type", "gpu-thermal\n", "sys/class/thermal/thermal_zone1/temp", "47250\n")
@@ -96,7 +98,7 @@ func TestAJetsonsReadingsComeFromTheKernelWhereItHasThem(t *testing.T) {
 			t.Errorf("%s: %+v", name, d)
 		}
 	}
-	off := kernelReadings(files("sys/class/thermal/thermal_zone1/type", "gpu-thermal\n", "sys/class/thermal/thermal_zone1/temp", "-256000\n", "sys/devices/gpu.0/load", "70000\n"))
+	off := kernelReadings(fixture.Write(fstest.MapFS{}, "sys/class/thermal/thermal_zone1/type", "gpu-thermal\n", "sys/class/thermal/thermal_zone1/temp", "-256000\n", "sys/devices/gpu.0/load", "70000\n"))
 	if off != (readings{}) {
 		t.Errorf("a GPU that is off has readings: %v", off)
 	}
@@ -112,7 +114,7 @@ func TestAJetsonWithNVIDIASMIIsOneDeviceWithTheReadingsThatItLacks(t *testing.T)
 }
 
 func TestACardInAJetsonsSlotIsTheOnlyDevice(t *testing.T) {
-	csv := fixture(t, "nvidia-smi-l40s-linux-595.query-idle.csv")
+	csv := fixture.Text(t, "nvidia-smi-l40s-linux-595.query-idle.csv")
 	f := find(t, jetson(smi{csv: csv}, "etc/nv_tegra_release", release, "sys/devices/platform/gpu.0/load", "50\n"))
 	if len(f.Devices) != 1 || f.Devices[0].PCI != "0000:01:00.0" || f.Devices[0].Utilisation != hwprobe.Known(100.0) {
 		t.Errorf("%+v", f)

@@ -1,21 +1,17 @@
 package nvidia
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
-	"golang.org/x/tools/txtar"
-
 	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/fixture"
 	"github.com/loopkeeper/loopkeeper/hwprobe/source"
 )
 
@@ -152,33 +148,6 @@ func checkPools(t *testing.T, f hwprobe.Findings, want ...string) {
 	}
 }
 
-func fixture(t testing.TB, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
-// files makes a tree of "name", "text" pairs.
-func files(pairs ...string) fstest.MapFS {
-	tree := fstest.MapFS{}
-	for i := 0; i < len(pairs); i += 2 {
-		tree[pairs[i]] = &fstest.MapFile{Data: []byte(pairs[i+1])}
-	}
-	return tree
-}
-
-func recorded(t testing.TB, name string) fstest.MapFS {
-	t.Helper()
-	tree := fstest.MapFS{}
-	for _, f := range txtar.Parse([]byte(fixture(t, name))).Files {
-		tree[f.Name] = &fstest.MapFile{Data: bytes.Clone(f.Data)}
-	}
-	return tree
-}
-
 // onPCI is a card as the PCI bus shows it.
 func onPCI(address, driver, status string) fstest.MapFS {
 	dir := "sys/bus/pci/devices/" + address + "/"
@@ -186,7 +155,7 @@ func onPCI(address, driver, status string) fstest.MapFS {
 	if driver != "" {
 		uevent = "DRIVER=" + driver + "\n" + uevent
 	}
-	return files(dir+"uevent", uevent, dir+"power/runtime_status", status+"\n", dir+"power_state", map[bool]string{true: "D3cold\n", false: "D0\n"}[status == "suspended"])
+	return fixture.Write(fstest.MapFS{}, dir+"uevent", uevent, dir+"power/runtime_status", status+"\n", dir+"power_state", map[bool]string{true: "D3cold\n", false: "D0\n"}[status == "suspended"])
 }
 
 func joined(trees ...fstest.MapFS) fstest.MapFS {

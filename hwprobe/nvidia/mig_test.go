@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/fixture"
 	"github.com/loopkeeper/loopkeeper/hwprobe/source"
 )
 
@@ -18,7 +19,7 @@ func a100(total, free string) string {
 }
 
 func TestMIGInstancesAreDevicesWithTheirOwnPoolsAndTheCardIsNone(t *testing.T) {
-	f := find(t, pc(smi{csv: a100("40960 MiB", "40315 MiB"), xml: fixture(t, a100XML)}, nil))
+	f := find(t, pc(smi{csv: a100("40960 MiB", "40315 MiB"), xml: fixture.Text(t, a100XML)}, nil))
 	checkPools(t, f, "gpu:0000:00:04.0/mig1.0 19968 19948", "gpu:0000:00:04.0/mig2.0 19968 19948")
 	for _, d := range f.Devices {
 		if d.State != hwprobe.StateOK || d.PCI != "0000:00:04.0" || d.Partition == "" || d.Integrated != hwprobe.Known(false) ||
@@ -36,14 +37,14 @@ func TestMIGInAContainerWithoutRightsReadsTheInstances(t *testing.T) {
 		"MIG mode is told":     a100("[Insufficient Permissions]", "[Insufficient Permissions]"),
 		"MIG mode is not told": strings.Replace(a100("[Insufficient Permissions]", "[Insufficient Permissions]"), "Enabled", "[N/A]", 1),
 	} {
-		f := find(t, pc(smi{csv: csv, xml: fixture(t, a100XML)}, nil))
+		f := find(t, pc(smi{csv: csv, xml: fixture.Text(t, a100XML)}, nil))
 		t.Log(name)
 		checkPools(t, f, "gpu:0000:00:04.0/mig1.0 19968 19948", "gpu:0000:00:04.0/mig2.0 19968 19948")
 	}
 }
 
 func TestForbiddenMemoryIsUnknownWhereTheXMLHasNone(t *testing.T) {
-	f := find(t, pc(smi{csv: fixture(t, "nvidia-smi-mig-container.query.csv")}, nil))
+	f := find(t, pc(smi{csv: fixture.Text(t, "nvidia-smi-mig-container.query.csv")}, nil))
 	if d := f.Devices[0]; d.State != hwprobe.StateDegraded || !slices.Equal(warned(f), []hwprobe.WarningCode{hwprobe.WarnNoPermission}) {
 		t.Errorf("%+v", f)
 	}
@@ -51,8 +52,8 @@ func TestForbiddenMemoryIsUnknownWhereTheXMLHasNone(t *testing.T) {
 }
 
 func TestMIGInstancesHaveTheirNamesFromTheList(t *testing.T) {
-	list := strings.ReplaceAll(fixture(t, "nvidia-smi-h100-mig-linux-590.L-version.txt"), "GPU-00000000-0000-0000-0000-000000000000", "GPU-00000001-aaaa-4bbb-8ccc-000000000001")
-	f := find(t, pc(smi{csv: a100("40960 MiB", "40315 MiB"), xml: fixture(t, a100XML), list: list}, nil))
+	list := strings.ReplaceAll(fixture.Text(t, "nvidia-smi-h100-mig-linux-590.L-version.txt"), "GPU-00000000-0000-0000-0000-000000000000", "GPU-00000001-aaaa-4bbb-8ccc-000000000001")
+	f := find(t, pc(smi{csv: a100("40960 MiB", "40315 MiB"), xml: fixture.Text(t, a100XML), list: list}, nil))
 	var got []string
 	for _, d := range f.Devices {
 		got = append(got, d.ID+" "+d.Partition+" "+d.UUID)
@@ -69,8 +70,8 @@ func TestMIGInstancesHaveTheirNamesFromTheList(t *testing.T) {
 }
 
 func TestMIGNamesOfAnotherCardAreNotTaken(t *testing.T) {
-	list := fixture(t, "nvidia-smi-h100-mig-linux-590.L-version.txt") // of GPU-00000000…
-	f := find(t, pc(smi{csv: a100("40960 MiB", "40315 MiB"), xml: fixture(t, a100XML), list: list}, nil))
+	list := fixture.Text(t, "nvidia-smi-h100-mig-linux-590.L-version.txt") // of GPU-00000000…
+	f := find(t, pc(smi{csv: a100("40960 MiB", "40315 MiB"), xml: fixture.Text(t, a100XML), list: list}, nil))
 	if len(f.Devices) != 2 || f.Devices[0].UUID != "" {
 		t.Errorf("%+v", f.Devices)
 	}
@@ -85,20 +86,20 @@ func TestMIGNamesOfOldDrivers(t *testing.T) { // 450 to 460 (nvitop#8 shows the 
 }
 
 func TestComputeInstancesOfOneGPUInstanceAreNotCountedTwice(t *testing.T) {
-	x := strings.Replace(fixture(t, a100XML), "<gpu_instance_id>2<", "<gpu_instance_id>1<", 1)
+	x := strings.Replace(fixture.Text(t, a100XML), "<gpu_instance_id>2<", "<gpu_instance_id>1<", 1)
 	at := strings.LastIndex(x, "<compute_instance_id>0<")
 	x = x[:at] + strings.Replace(x[at:], ">0<", ">1<", 1)
 	checkPools(t, find(t, pc(smi{csv: a100("40960 MiB", "40315 MiB"), xml: x}, nil)), "gpu:0000:00:04.0/mig1.0 19968 19948")
 }
 
 func TestASplitCardWithoutInstancesIsNotOfferedAsWhole(t *testing.T) {
-	xml := fixture(t, a100XML)
+	xml := fixture.Text(t, a100XML)
 	for name, c := range map[string]struct {
 		smi
 		state hwprobe.State
 	}{
 		"no instance was made":   {smi{csv: a100("40960 MiB", "40315 MiB"), xml: strings.ReplaceAll(xml, "mig_device>", "other>")}, hwprobe.StateUnsupported},
-		"the XML cannot be read": {smi{csv: fixture(t, "nvidia-smi-h100-mig-linux-590.query-idle.csv")}, hwprobe.StateDegraded},
+		"the XML cannot be read": {smi{csv: fixture.Text(t, "nvidia-smi-h100-mig-linux-590.query-idle.csv")}, hwprobe.StateDegraded},
 		"the XML is cut short":   {smi{csv: a100("40960 MiB", "40315 MiB"), xml: xml[:strings.Index(xml, "<mig_devices>")]}, hwprobe.StateDegraded},
 	} {
 		f := find(t, pc(c.smi, nil))
@@ -111,7 +112,7 @@ func TestASplitCardWithoutInstancesIsNotOfferedAsWhole(t *testing.T) {
 func TestMIGIsSeenByDriversThatDoNotKnowTheAddressingMode(t *testing.T) { // 450 to 529: asked for everything, they answer nothing
 	csv := "uuid, name, pci.bus_id, driver_version, memory.total [MiB], memory.free [MiB], utilization.gpu [%], temperature.gpu, power.draw [W], mig.mode.current\n" +
 		"GPU-00000001-aaaa-4bbb-8ccc-000000000001, NVIDIA A100-SXM4-40GB, 00000000:00:04.0, 510.47.03, 40960 MiB, 40315 MiB, [N/A], 36, 66.92 W, Enabled\n"
-	f := find(t, pc(smi{csv: csv, unknown: "addressing_mode,compute_cap", xml: fixture(t, a100XML)}, nil))
+	f := find(t, pc(smi{csv: csv, unknown: "addressing_mode,compute_cap", xml: fixture.Text(t, a100XML)}, nil))
 	checkPools(t, f, "gpu:0000:00:04.0/mig1.0 19968 19948", "gpu:0000:00:04.0/mig2.0 19968 19948")
 }
 

@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/fixture"
 	"github.com/loopkeeper/loopkeeper/hwprobe/source"
 )
 
@@ -26,7 +28,7 @@ func TestADriverIsAskedOnceForWhatItUnderstands(t *testing.T) {
 		"418.43": "power.draw", "470.256.02": "mig.mode.current", "525.147.05": "mig.mode.current,compute_cap", "580.126.09": "mig.mode.current,addressing_mode,compute_cap", "": "compute_cap",
 	} {
 		var asked [][]string
-		find(t, pc(smi{csv: basic, asked: &asked}, files("sys/module/nvidia/version", version+"\n")))
+		find(t, pc(smi{csv: basic, asked: &asked}, fixture.Write(fstest.MapFS{}, "sys/module/nvidia/version", version+"\n")))
 		if len(asked) != 1 || !strings.HasSuffix(asked[0][0], ","+want) {
 			t.Errorf("driver %s: asked %v, want %s at the end", version, asked, want)
 		}
@@ -55,7 +57,7 @@ func TestTheToolIsFoundWhereItIs(t *testing.T) {
 		"nvidia-smi": "linux", "/usr/lib/wsl/lib/nvidia-smi": "linux", "/run/current-system/sw/bin/nvidia-smi": "linux",
 		`C:\Windows\System32\nvidia-smi.exe`: "windows", `C:\Program Files\NVIDIA Corporation\NVSMI\nvidia-smi.exe`: "windows",
 	} {
-		m := pc(smi{csv: fixture(t, "nvidia-smi-rtx4080s-linux-595.query-idle.csv"), path: path}, nil)
+		m := pc(smi{csv: fixture.Text(t, "nvidia-smi-rtx4080s-linux-595.query-idle.csv"), path: path}, nil)
 		m.OS = system
 		if f := find(t, m); len(f.Devices) != 1 || len(f.Warnings) != 0 {
 			t.Errorf("%s: %+v", path, f)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/fixture"
 )
 
 func TestUnifiedDevicesDrawOnTheHostPoolOnly(t *testing.T) {
@@ -41,7 +42,7 @@ func TestUnifiedDevicesDrawOnTheHostPoolOnly(t *testing.T) {
 }
 
 func TestUnifiedDeviceKeepsItsReadings(t *testing.T) {
-	m := pc(smi{csv: fixture(t, "nvidia-smi-gb10.query.csv")}, nil)
+	m := pc(smi{csv: fixture.Text(t, "nvidia-smi-gb10.query.csv")}, nil)
 	m.Arch = "arm64"
 	d := find(t, m).Devices[0]
 	if d.Temperature != hwprobe.Known(35.0) || d.Power != hwprobe.Known(11.17) || d.Utilisation != hwprobe.Known(0.0) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/fixture"
 )
 
 func TestXMLMemoryIsTheCardsNotTheBARsNorAnInstances(t *testing.T) {
@@ -15,7 +16,7 @@ func TestXMLMemoryIsTheCardsNotTheBARsNorAnInstances(t *testing.T) {
 		"nvidia-xml-rtx3060-570.xml":      {12288, 11806}, // with used and reserved it is 12290
 		"nvidia-xml-rtx3080-595.xml":      {10240, 660},   // cc_protected_memory_usage is 0
 	} {
-		gpus := parseXML([]byte(fixture(t, file)))
+		gpus := parseXML([]byte(fixture.Text(t, file)))
 		if len(gpus) != 1 {
 			t.Fatalf("%s: %d devices", file, len(gpus))
 		}
@@ -37,14 +38,14 @@ func TestXMLPowerOfEveryVersion(t *testing.T) {
 		"nvidia-xml-rtxpro6000-580-partial.xml": hwprobe.Known(66.84),  // only instant_power_draw is set
 		"nvidia-xml-gtx1070ti-minimal.xml":      {},
 	} {
-		if got := parseXML([]byte(fixture(t, file)))[0].number("power.draw", 0, 1e6); got != want {
+		if got := parseXML([]byte(fixture.Text(t, file)))[0].number("power.draw", 0, 1e6); got != want {
 			t.Errorf("%s: power %v, want %v", file, got, want)
 		}
 	}
 }
 
 func TestXMLPaddedValuesAndMissingElements(t *testing.T) {
-	f := find(t, pc(smi{xml: fixture(t, "nvidia-xml-rtxpro6000-580-partial.xml")}, nil))
+	f := find(t, pc(smi{xml: fixture.Text(t, "nvidia-xml-rtxpro6000-580-partial.xml")}, nil))
 	d := f.Devices[0]
 	if d.Temperature != hwprobe.Known(37.0) || d.Utilisation != (hwprobe.Number{}) || d.PCI != "0000:01:00.0" || d.Integrated != hwprobe.Known(false) {
 		t.Errorf("%+v", d)
@@ -53,7 +54,7 @@ func TestXMLPaddedValuesAndMissingElements(t *testing.T) {
 }
 
 func TestXMLCutShortKeepsTheDevicesBefore(t *testing.T) {
-	whole := fixture(t, "nvidia-xml-tesla-t4-515.xml")
+	whole := fixture.Text(t, "nvidia-xml-tesla-t4-515.xml")
 	gpuAt, end := strings.Index(whole, "<gpu "), strings.Index(whole, "</nvidia_smi_log>")
 	for name, broken := range map[string]string{
 		"in the second device": whole[:end] + whole[gpuAt:gpuAt+2000],
@@ -77,7 +78,7 @@ func TestXMLHostileSizes(t *testing.T) {
 }
 
 func TestXMLTellsAllWhereTheCSVIsNotUnderstood(t *testing.T) {
-	m := smi{xml: fixture(t, "nvidia-xml-rtx3080-595.xml"), csv: "Option --query-gpu is not recognized. Please run 'nvidia-smi -h'.\n", code: 2}
+	m := smi{xml: fixture.Text(t, "nvidia-xml-rtx3080-595.xml"), csv: "Option --query-gpu is not recognized. Please run 'nvidia-smi -h'.\n", code: 2}
 	f := find(t, pc(m, nil))
 	if len(f.Devices) != 1 || f.Devices[0].Driver != "595.58.03" || f.Devices[0].Utilisation != hwprobe.Known(65.0) {
 		t.Errorf("%+v", f)
@@ -86,7 +87,7 @@ func TestXMLTellsAllWhereTheCSVIsNotUnderstood(t *testing.T) {
 }
 
 func TestXMLGivesTheMemoryThatTheCSVDoesNot(t *testing.T) {
-	two := strings.Replace(fixture(t, "nvidia-xml-tesla-t4-515.xml"), "</nvidia_smi_log>", `<gpu id="00000000:05:00.0"><uuid>GPU-5</uuid>`+
+	two := strings.Replace(fixture.Text(t, "nvidia-xml-tesla-t4-515.xml"), "</nvidia_smi_log>", `<gpu id="00000000:05:00.0"><uuid>GPU-5</uuid>`+
 		`<fb_memory_usage><total>8192 MiB</total><free>8000 MiB</free></fb_memory_usage></gpu></nvidia_smi_log>`, 1)
 	m := smi{xml: two, csv: header + // the other way round than in the XML: paired by address, not by place
 		csvRow("GPU-5", "Tesla P4", "00000000:05:00.0", "[Unknown Error]", "[Unknown Error]", "[N/A]", "None", "6.1") +

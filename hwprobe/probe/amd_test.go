@@ -6,9 +6,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/fstest"
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/fixture"
 )
 
 func probeTree(t *testing.T, root fs.FS, host fixedHost) hwprobe.Report {
@@ -19,7 +19,7 @@ func probeTree(t *testing.T, root fs.FS, host fixedHost) hwprobe.Report {
 }
 
 func TestReadingsOfAnAMDCard(t *testing.T) {
-	r := probeTree(t, tree(t, "amd-sysfs-rx6900xt-16g.txtar", "sys/class/drm/card0-DP-1/device/vendor", "0x1002\n"), bigHost("amd64"))
+	r := probeTree(t, fixture.Tree(t, "amd-sysfs-rx6900xt-16g.txtar", "sys/class/drm/card0-DP-1/device/vendor", "0x1002\n"), bigHost("amd64"))
 	want := hwprobe.Device{
 		ID: "gpu:0000:0c:00.0", Vendor: hwprobe.AMD, Name: "AMD Radeon (1002:73bf)", PCI: "0000:0c:00.0", Integrated: hwprobe.Known(false),
 		UUID: "0123456789abcdef", Driver: "amdgpu", State: hwprobe.StateOK, Pool: "gpu:0000:0c:00.0",
@@ -46,7 +46,7 @@ func (o *opened) Open(name string) (fs.File, error) {
 
 func TestASleepingCardIsNotWoken(t *testing.T) {
 	const device = "sys/class/drm/card0/device/"
-	root := &opened{FS: tree(t, "amd-sysfs-rx6900xt-16g.txtar", device+"power/runtime_status", "suspended\n")}
+	root := &opened{FS: fixture.Tree(t, "amd-sysfs-rx6900xt-16g.txtar", device+"power/runtime_status", "suspended\n")}
 	r := probeTree(t, root, bigHost("amd64"))
 	if d := r.Devices[0]; d.State != hwprobe.StateAsleep || d.Utilisation != (hwprobe.Number{}) || d.Temperature != (hwprobe.Number{}) || d.Power != (hwprobe.Number{}) {
 		t.Errorf("device %+v, want it asleep and its sensors unknown", d)
@@ -60,18 +60,18 @@ func TestASleepingCardIsNotWoken(t *testing.T) {
 }
 
 func TestAPUOnAHostOfUnknownSizeIsUnknown(t *testing.T) {
-	r := probeTree(t, tree(t, "amd-sysfs-strixpoint-890m-apu.txtar"), fixedHost{OS: "linux", Arch: "amd64"})
+	r := probeTree(t, fixture.Tree(t, "amd-sysfs-strixpoint-890m-apu.txtar"), fixedHost{OS: "linux", Arch: "amd64"})
 	checkPool(t, r, r.Devices[0].Pool, "?", "?")
 }
 
 // Without a listed id, KFD tells an APU by its GTT given as its memory.
 func TestUnlistedAPUIsToldByKFD(t *testing.T) {
 	const uevent = "sys/class/drm/card1/device/uevent"
-	root := tree(t, "amd-sysfs-phoenix-780m-apu.txtar", uevent, "DRIVER=amdgpu\nPCI_ID=1002:FFFF\nPCI_SLOT_NAME=0000:64:00.0\n")
+	root := fixture.Tree(t, "amd-sysfs-phoenix-780m-apu.txtar", uevent, "DRIVER=amdgpu\nPCI_ID=1002:FFFF\nPCI_SLOT_NAME=0000:64:00.0\n")
 	if r := probeTree(t, root, bigHost("amd64")); r.Devices[0].Integrated != hwprobe.Known(true) {
 		t.Errorf("device %+v, want integrated", r.Devices[0])
 	}
-	delete(root.(fstest.MapFS), "sys/class/kfd/kfd/topology/nodes/1/properties")
+	delete(root, "sys/class/kfd/kfd/topology/nodes/1/properties")
 	if r := probeTree(t, root, bigHost("amd64")); r.Devices[0].Integrated != (hwprobe.Flag{}) {
 		t.Errorf("device %+v, want unknown without KFD", r.Devices[0])
 	}
@@ -80,7 +80,7 @@ func TestUnlistedAPUIsToldByKFD(t *testing.T) {
 // A card's bank in KFD is its VRAM, which may happen to be as large as its GTT limit.
 func TestCardWithAsMuchVRAMAsGTTIsNoAPU(t *testing.T) {
 	const device, node = "sys/class/drm/card0/device/", "sys/class/kfd/kfd/topology/nodes/1/"
-	root := tree(t, "amd-sysfs-rx6900xt-16g.txtar", device+"mem_info_gtt_total", "17163091968\n",
+	root := fixture.Tree(t, "amd-sysfs-rx6900xt-16g.txtar", device+"mem_info_gtt_total", "17163091968\n",
 		node+"properties", "location_id 3072\ndomain 0\n", node+"mem_banks/0/properties", "heap_type 1\nsize_in_bytes 17163091968\n")
 	r := probeTree(t, root, bigHost("amd64"))
 	if r.Devices[0].Integrated != hwprobe.Known(false) {
@@ -90,9 +90,9 @@ func TestCardWithAsMuchVRAMAsGTTIsNoAPU(t *testing.T) {
 }
 
 func TestCardsPairByAddressAndAreOrdered(t *testing.T) {
-	root := tree(t, "amd-sysfs-rx6900xt-16g.txtar")
-	for name, file := range tree(t, "nvidia-sysfs-rtx4080-drm-only.txtar").(fstest.MapFS) {
-		root.(fstest.MapFS)[name] = file
+	root := fixture.Tree(t, "amd-sysfs-rx6900xt-16g.txtar")
+	for name, file := range fixture.Tree(t, "nvidia-sysfs-rtx4080-drm-only.txtar") {
+		root[name] = file
 	}
 	r := probeTree(t, root, bigHost("amd64"))
 	if len(r.Devices) != 2 || r.Devices[0].Vendor != hwprobe.NVIDIA || r.Devices[1].Vendor != hwprobe.AMD || r.Pools[0].ID != hwprobe.HostPool || len(r.Pools) != 3 {

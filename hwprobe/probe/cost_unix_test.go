@@ -9,8 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/tools/txtar"
-
+	"github.com/loopkeeper/loopkeeper/hwprobe/fixture"
 	"github.com/loopkeeper/loopkeeper/hwprobe/source"
 )
 
@@ -41,9 +40,9 @@ func filesOnDisk(b *testing.B) source.Machine {
 			b.Fatal(err)
 		}
 	}
-	for _, fixture := range []string{"amd-sysfs-rx6900xt-16g.txtar", "intel-sysfs-arc-b580-xe.txtar"} {
-		for _, f := range txtar.Parse([]byte(readFixture(b, fixture))).Files {
-			write(f.Name, f.Data)
+	for _, name := range []string{"amd-sysfs-rx6900xt-16g.txtar", "intel-sysfs-arc-b580-xe.txtar"} {
+		for at, f := range fixture.Tree(b, name) {
+			write(at, f.Data)
 		}
 	}
 	for _, name := range []string{"proc/meminfo", "proc/self/cgroup", "proc/self/mountinfo"} {

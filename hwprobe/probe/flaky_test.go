@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/fixture"
 	"github.com/loopkeeper/loopkeeper/hwprobe/source"
 )
 
@@ -48,7 +49,7 @@ func TestSplitCardIsNeverCountedTwice(t *testing.T) {
 		devices  []string
 	}
 	const card, one, two = "gpu:0000:00:04.0", "gpu:0000:00:04.0/mig1.0", "gpu:0000:00:04.0/mig2.0"
-	xml := readFixture(t, "nvidia-xml-a100-40g-mig-510.xml")
+	xml := fixture.Text(t, "nvidia-xml-a100-40g-mig-510.xml")
 	half := xml[:strings.Index(xml, "<mig_devices>")]
 	var now step
 	p := New(Options{Machine: machine(fstest.MapFS{}, runner(func(args []string) (source.Output, error) {
@@ -90,7 +91,7 @@ func TestSplitCardIsNeverCountedTwice(t *testing.T) {
 // One nvidia-smi that answers, hangs, fails, is gone, or prints in another form, poll by poll: the card keeps its total and who it
 // is, and whenever it answers all is well.
 func TestCardOutlivesAFlakyTool(t *testing.T) {
-	csv := readFixture(t, "nvidia-smi-rtx4080s-linux-595.query-idle.csv")
+	csv := fixture.Text(t, "nvidia-smi-rtx4080s-linux-595.query-idle.csv")
 	good := source.Output{Stdout: []byte(csv)}
 	var out source.Output
 	var err error
@@ -186,7 +187,7 @@ func TestAThousandCards(t *testing.T) {
 // Everything that a worker does with a Prober, at once; the race detector and goleak judge.
 func TestProberIsSafeForConcurrentUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := New(Options{Machine: machine(tree(t, "amd-sysfs-rx6900xt-16g.txtar"), printed{Stdout: []byte(a100("Disabled"))}, bigHost("amd64"))})
+		p := New(Options{Machine: machine(fixture.Tree(t, "amd-sysfs-rx6900xt-16g.txtar"), printed{Stdout: []byte(a100("Disabled"))}, bigHost("amd64"))})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		var work sync.WaitGroup

@@ -15,22 +15,23 @@ import (
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
 	"github.com/loopkeeper/loopkeeper/hwprobe/amd"
+	"github.com/loopkeeper/loopkeeper/hwprobe/fixture"
 	"github.com/loopkeeper/loopkeeper/hwprobe/source"
 )
 
 var amdRecordings = []recording{
 	{"amd-sysfs-strixhalo-gtt96.txtar", func(t *testing.T, file string) []hwprobe.Report { // reconstructed without the files that say which device it is
-		root := tree(t, file, sysfsCard("card1", "1002:1586", "0000:c5:00.0", nil)...)
+		root := fixture.Tree(t, file, sysfsCard("card1", "1002:1586", "0000:c5:00.0", nil)...)
 		return []hwprobe.Report{Probe(t.Context(), machine(root, absent{}, bigHost("amd64")))}
 	}},
 	{"amd-sysfs-*.txtar", probeTreeFixture},
 	{"amd-rocmsmi-*", probeROCmSMI},
 	{"amd-smi-*.table.txt", func(t *testing.T, file string) []hwprobe.Report {
-		return []hwprobe.Report{Probe(t.Context(), machine(hiddenSys(), toolsByName{"amd-smi": readFixture(t, file)}, bigHost("amd64")))}
+		return []hwprobe.Report{Probe(t.Context(), machine(hiddenSys(), toolsByName{"amd-smi": fixture.Text(t, file)}, bigHost("amd64")))}
 	}},
 	{"amd-dmesg-*.txt", probeAMDGPULog},
 	{"amd-nomeminfo-debian-4.19.txt", func(t *testing.T, _ string) []hwprobe.Report { // "Vega 10 XT": the recorded Vega without what the recording says is not there
-		root := tree(t, "amd-sysfs-vega56-8g.txtar").(fstest.MapFS)
+		root := fixture.Tree(t, "amd-sysfs-vega56-8g.txtar")
 		for name := range root {
 			if strings.HasPrefix(path.Base(name), "mem_info_") {
 				delete(root, name)
@@ -69,7 +70,7 @@ var amdAnswers = map[string]answer{
 
 // probeTreeFixture probes a recorded /sys on a machine without vendor tools.
 func probeTreeFixture(t *testing.T, file string) []hwprobe.Report {
-	return []hwprobe.Report{Probe(t.Context(), machine(tree(t, file), absent{}, bigHost("amd64")))}
+	return []hwprobe.Report{Probe(t.Context(), machine(fixture.Tree(t, file), absent{}, bigHost("amd64")))}
 }
 
 // toolsByName is a Runner of tools that each print one text; others are not installed.
@@ -112,12 +113,12 @@ var smiAdded = map[string]string{
 }
 
 func probeROCmSMI(t *testing.T, file string) []hwprobe.Report {
-	text := readFixture(t, file) + smiAdded[file]
+	text := fixture.Text(t, file) + smiAdded[file]
 	switch file {
 	case "amd-rocmsmi-mi50x2-cezanne.product.txt": // two queries of one machine; the probe's asks both at once
-		text = readFixture(t, "amd-rocmsmi-mi50x2-cezanne.vram.txt") + text
+		text = fixture.Text(t, "amd-rocmsmi-mi50x2-cezanne.vram.txt") + text
 	case "amd-rocmsmi-mi50x2-cezanne.vram.txt":
-		text += readFixture(t, "amd-rocmsmi-mi50x2-cezanne.product.txt")
+		text += fixture.Text(t, "amd-rocmsmi-mi50x2-cezanne.product.txt")
 	case "amd-rocmsmi-mi300x-cpx-partitions.txt": // partitions of one card have one bus; which is not recorded and only joins them
 		for i := range 7 {
 			text += fmt.Sprintf("GPU[%d]      : PCI Bus: 0000:0C:00.0\nGPU[%d]      : Card Model: 0x74a1\n", i, i)
@@ -136,7 +137,7 @@ var amdgpuReady = regexp.MustCompile(`(\d+)M of (VRAM|GTT) memory ready`)
 // same sizes that the files tell, in MiB. What is used was not logged.
 func probeAMDGPULog(t *testing.T, file string) []hwprobe.Report {
 	values := map[string]string{}
-	for _, match := range amdgpuReady.FindAllStringSubmatch(readFixture(t, file), -1) {
+	for _, match := range amdgpuReady.FindAllStringSubmatch(fixture.Text(t, file), -1) {
 		size, err := strconv.ParseUint(match[1], 10, 64)
 		if err != nil {
 			t.Fatal(err)
@@ -154,7 +155,7 @@ func probeAMDGPULog(t *testing.T, file string) []hwprobe.Report {
 // probeRocminfo probes the files behind a recording of two commands: the first one prints a file, the second one the memory
 // that the compute driver gives ROCm, which on an APU is the GTT limit.
 func probeRocminfo(t *testing.T, file string) []hwprobe.Report {
-	match := regexp.MustCompile(`(?s)\n(\d+)\s+#.*Size:\s+(\d+)\(`).FindStringSubmatch(readFixture(t, file))
+	match := regexp.MustCompile(`(?s)\n(\d+)\s+#.*Size:\s+(\d+)\(`).FindStringSubmatch(fixture.Text(t, file))
 	if match == nil {
 		t.Fatal("the recording reads otherwise than expected")
 	}
@@ -184,7 +185,7 @@ func probeGPUStack(t *testing.T, file string) []hwprobe.Report {
 			Card int `json:"card_id"`
 		}
 	}
-	if err := json.Unmarshal([]byte(readFixture(t, file)), &found); err != nil {
+	if err := json.Unmarshal([]byte(fixture.Text(t, file)), &found); err != nil {
 		t.Fatal(err)
 	}
 	var files []string
@@ -214,7 +215,7 @@ func probeNvtop(t *testing.T, file string) []hwprobe.Report {
 		Used  string `json:"mem_used"`
 		Free  string `json:"mem_free"`
 	}
-	if err := json.Unmarshal([]byte(readFixture(t, file)), &found); err != nil || len(found) != 2 || found[1].Fan != "CPU Fan" {
+	if err := json.Unmarshal([]byte(fixture.Text(t, file)), &found); err != nil || len(found) != 2 || found[1].Fan != "CPU Fan" {
 		t.Fatal(found, err)
 	}
 	mib := func(bytes string) string {

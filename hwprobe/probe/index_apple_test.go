@@ -12,6 +12,7 @@ import (
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
 	"github.com/loopkeeper/loopkeeper/hwprobe/apple"
+	"github.com/loopkeeper/loopkeeper/hwprobe/fixture"
 	"github.com/loopkeeper/loopkeeper/hwprobe/source"
 )
 
@@ -21,25 +22,25 @@ var appleRecordings = []recording{
 	{"mac-m5max-128g.txt", probeM5Max},
 	{"mac-m2max-96g-decimal-comma.log", func(t *testing.T, file string) []hwprobe.Report {
 		// A C program prints this with the locale's comma; the number behind it is Metal's, in MiB.
-		return []hwprobe.Report{probeMetal(t, "Apple M2 Max", sizeIn(t, readFixture(t, file), `recommendedMaxWorkingSetSize  = (\S+) MB`, 20))}
+		return []hwprobe.Report{probeMetal(t, "Apple M2 Max", sizeIn(t, fixture.Text(t, file), `recommendedMaxWorkingSetSize  = (\S+) MB`, 20))}
 	}},
 	{"mac-m3-16g.txt", func(t *testing.T, file string) []hwprobe.Report {
-		return []hwprobe.Report{probeMetal(t, "Apple M3", sizeIn(t, readFixture(t, file), `(\S+) GB GPU-available`, 30))}
+		return []hwprobe.Report{probeMetal(t, "Apple M3", sizeIn(t, fixture.Text(t, file), `(\S+) GB GPU-available`, 30))}
 	}},
 	{"mac-m4-16g.txt", func(t *testing.T, file string) []hwprobe.Report {
-		return []hwprobe.Report{probeMetal(t, "Apple M4", sizeIn(t, readFixture(t, file), `~(\S+) GB on`, 30))}
+		return []hwprobe.Report{probeMetal(t, "Apple M4", sizeIn(t, fixture.Text(t, file), `~(\S+) GB on`, 30))}
 	}},
 	{"mac-m2ultra-192g.log", func(t *testing.T, file string) []hwprobe.Report {
 		// The log names the device and has no number that Metal gives: neither the limit nor the size of main memory.
-		name := textIn(t, readFixture(t, file), `GPU name:\s+(.+)`)
+		name := textIn(t, fixture.Text(t, file), `GPU name:\s+(.+)`)
 		return []hwprobe.Report{probeMac(t, nil, 0, map[string]any{apple.CallMetal: []apple.MetalDevice{{Name: name, HasUnifiedMemory: hwprobe.Known(true)}}})}
 	}},
 	{"mac-spmemory-m1-8g.json", func(t *testing.T, file string) []hwprobe.Report {
 		// The host's own reader asks hw.memsize, which is what this tool prints in GB. No source of GPUs was recorded.
-		return []hwprobe.Report{probeMac(t, nil, sizeIn(t, readFixture(t, file), `"SPMemoryDataType" : "(\d+) GB"`, 30), nil)}
+		return []hwprobe.Report{probeMac(t, nil, sizeIn(t, fixture.Text(t, file), `"SPMemoryDataType" : "(\d+) GB"`, 30), nil)}
 	}},
 	{"mac-system_profiler-*.json", func(t *testing.T, file string) []hwprobe.Report {
-		return []hwprobe.Report{probeMac(t, toolsByName{"system_profiler": readFixture(t, file)}, 0, nil)}
+		return []hwprobe.Report{probeMac(t, toolsByName{"system_profiler": fixture.Text(t, file)}, 0, nil)}
 	}},
 	{"mac-system_profiler-m3.txt", probeProfilerText},
 }
@@ -112,7 +113,7 @@ func registryEntry(properties ...string) string {
 // I/O registry and hw.memsize.
 func probeAppleGPUInfo(t *testing.T, file string) []hwprobe.Report {
 	var reports []hwprobe.Report
-	for _, block := range strings.Split(strings.TrimSpace(readFixture(t, file)), "\n\n") {
+	for _, block := range strings.Split(strings.TrimSpace(fixture.Text(t, file)), "\n\n") {
 		name, cores := textIn(t, block, `GPU name: (.+)`), textIn(t, block, `GPU core count: (\d+)`)
 		ram := sizeIn(t, block, `GPU memory: (\d+) GB`, 30)
 		r := probeMac(t, toolsByName{"ioreg": registryEntry(fmt.Sprintf("%q = %q", "model", name), fmt.Sprintf("%q = %s", "gpu-core-count", cores))}, ram, nil)
@@ -133,7 +134,7 @@ func probeAppleGPUInfo(t *testing.T, file string) []hwprobe.Report {
 
 // probeM1Max: llama.cpp asks Metal for both numbers, and its own process was all that used the GPU.
 func probeM1Max(t *testing.T, file string) []hwprobe.Report {
-	text := readFixture(t, file)
+	text := fixture.Text(t, file)
 	limit, free := sizeIn(t, text, `\((\d+) MiB,`, 20), sizeIn(t, text, `, (\d+) MiB free`, 20)
 	wired, err := strconv.ParseUint(textIn(t, text, `iogpu.wired_limit_mb: (\d+)`), 10, 64)
 	if err != nil {
@@ -151,7 +152,7 @@ func probeM1Max(t *testing.T, file string) []hwprobe.Report {
 }
 
 func probeM5Max(t *testing.T, file string) []hwprobe.Report {
-	text := readFixture(t, file)
+	text := fixture.Text(t, file)
 	raised := probeMetal(t, "Apple M5 Max", sizeIn(t, text, `(\S+) GiB\s+# with iogpu`, 30))
 	for _, d := range raised.Devices {
 		checkPool(t, raised, d.Pool, "120259084288", "?")
@@ -161,7 +162,7 @@ func probeM5Max(t *testing.T, file string) []hwprobe.Report {
 
 // probeProfilerText makes the JSON of system_profiler's text: these labels are the English ones of these keys.
 func probeProfilerText(t *testing.T, file string) []hwprobe.Report {
-	text := readFixture(t, file)
+	text := fixture.Text(t, file)
 	gpu := map[string]string{"_name": textIn(t, text, `(?m)^    (\S.+):$`), "sppci_model": textIn(t, text, `Chipset Model: (.+)`),
 		"sppci_cores": textIn(t, text, `Total Number of Cores: (\d+)`), "spdisplays_vendor": "sppci_vendor_" + textIn(t, text, `Vendor: (\w+)`)}
 	printed, err := json.Marshal(map[string]any{"SPDisplaysDataType": []any{gpu}})

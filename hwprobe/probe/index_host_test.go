@@ -7,6 +7,7 @@ import (
 	"testing/fstest"
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/fixture"
 )
 
 var hostRecordings = []recording{
@@ -27,7 +28,7 @@ var hostAnswers = map[string]answer{
 
 // probeMeminfo probes a machine with a recorded /proc/meminfo; what stands before it in the recording is no part of it.
 func probeMeminfo(t *testing.T, file string) []hwprobe.Report {
-	text := readFixture(t, file)
+	text := fixture.Text(t, file)
 	i := strings.Index(text, "MemTotal")
 	if i < 0 {
 		t.Fatal("no meminfo")
@@ -43,7 +44,7 @@ func probeProc(t *testing.T, meminfo string) hwprobe.Report {
 // probeFree writes free(1)'s table as the file that free reads: its columns are total, used, free, shared, buff/cache and
 // available, in KiB.
 func probeFree(t *testing.T, file string) []hwprobe.Report {
-	_, row, _ := strings.Cut(readFixture(t, file), "Mem:")
+	_, row, _ := strings.Cut(fixture.Text(t, file), "Mem:")
 	columns := strings.Fields(row)
 	if len(columns) < 6 {
 		t.Fatal("no row of memory")

@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/fixture"
 	"github.com/loopkeeper/loopkeeper/hwprobe/intel"
 	"github.com/loopkeeper/loopkeeper/hwprobe/source"
 )
@@ -18,19 +19,19 @@ var intelRecordings = []recording{
 	{"intel-sysfs-*.txtar", probeTreeFixture},
 	{"intel-xe-vram_mm-a750.txt", func(t *testing.T, file string) []hwprobe.Report { // the file alone was recorded, of a card on xe
 		root := intelCard("card0", "8086:56a1", "0000:03:00.0", "xe")
-		root["sys/kernel/debug/dri/0000:03:00.0/tile0/vram_mm"] = &fstest.MapFile{Data: []byte(readFixture(t, file))}
+		root["sys/kernel/debug/dri/0000:03:00.0/tile0/vram_mm"] = &fstest.MapFile{Data: []byte(fixture.Text(t, file))}
 		return []hwprobe.Report{Probe(t.Context(), machine(root, absent{}, bigHost("amd64")))}
 	}},
 	{"intel-dmesg-b580.txt", func(t *testing.T, file string) []hwprobe.Report {
 		// xe logs the size of the region that it answers with; what is used was not logged.
-		total := hexIn(t, readFixture(t, file), `Total VRAM: 0x([0-9a-f]+)`, 16)
+		total := hexIn(t, fixture.Text(t, file), `Total VRAM: 0x([0-9a-f]+)`, 16)
 		return []hwprobe.Report{probeIntel(t, intelCard("card0", "8086:e20b", "0000:03:00.0", "xe"), intel.CallXeRegions,
 			[]intel.XeRegion{{Class: 0, TotalSize: 64 << 30}, {Class: 1, Instance: 1, TotalSize: total}})}
 	}},
 	{"intel-levelzero-a770-nonroot.txt", func(t *testing.T, file string) []hwprobe.Report {
 		// Level Zero passes on what i915 answers. The row's answer is what root is told; what others are told is free = total,
 		// which TestFreeThatEqualsTotalIsUnknown takes.
-		text := readFixture(t, file)
+		text := fixture.Text(t, file)
 		return []hwprobe.Report{probeIntel(t, intelCard("card0", "8086:56a0", "0000:03:00.0", "i915"), intel.CallI915Regions, []intel.I915Region{{Class: 0, ProbedSize: 64 << 30, UnallocatedSize: 64 << 30},
 			{Class: 1, ProbedSize: hexIn(t, text, `non-root: free (\d+) \(equal to total\)`, 10), UnallocatedSize: hexIn(t, text, `root:     free (\d+)`, 10)}})}
 	}},
@@ -84,7 +85,7 @@ var lspciLine = regexp.MustCompile(`^0000:(\S+) .*\[(8086:[0-9a-f]{4})\]`)
 // gets a PCI domain of its own here.
 func probeLspci(t *testing.T, file string) []hwprobe.Report {
 	root := fstest.MapFS{}
-	for i, line := range strings.Split(strings.TrimSpace(readFixture(t, file)), "\n") {
+	for i, line := range strings.Split(strings.TrimSpace(fixture.Text(t, file)), "\n") {
 		match := lspciLine.FindStringSubmatch(line)
 		if match == nil {
 			t.Fatal(line)

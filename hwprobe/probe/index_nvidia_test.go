@@ -13,6 +13,7 @@ import (
 	"testing/fstest"
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/fixture"
 	"github.com/loopkeeper/loopkeeper/hwprobe/source"
 )
 
@@ -26,20 +27,20 @@ var nvidiaRecordings = []recording{
 	{"gb10-gpud-memory.json", probeGPUd},
 	{"nvidia-smi-jetson-addressing.query.csv", probeTwoJetsons},
 	{"nvidia-smi-*.csv", func(t *testing.T, file string) []hwprobe.Report {
-		return probeTool(t, "amd64", smiTool{csv: missingHeaders[file] + readFixture(t, file)})
+		return probeTool(t, "amd64", smiTool{csv: missingHeaders[file] + fixture.Text(t, file)})
 	}},
 	{"nvidia-smi-*.table.txt", probeTable},
 	{"nvidia-smi-*.q.txt", func(t *testing.T, file string) []hwprobe.Report {
-		return probeTool(t, "amd64", fromText(readFixture(t, file)))
+		return probeTool(t, "amd64", fromText(fixture.Text(t, file)))
 	}},
 	{"nvidia-smi-*L-*.txt", func(t *testing.T, file string) []hwprobe.Report {
-		return probeTool(t, "amd64", fromList(readFixture(t, file)))
+		return probeTool(t, "amd64", fromList(fixture.Text(t, file)))
 	}},
 	{"nvidia-xml-*.xml", func(t *testing.T, file string) []hwprobe.Report {
-		return probeTool(t, "amd64", smiTool{xml: readFixture(t, file)})
+		return probeTool(t, "amd64", smiTool{xml: fixture.Text(t, file)})
 	}},
 	{"nvidia-lspci-*.txt", func(t *testing.T, file string) []hwprobe.Report {
-		return []hwprobe.Report{Probe(t.Context(), machine(fromLspci(readFixture(t, file)), absent{}, bigHost("amd64")))}
+		return []hwprobe.Report{Probe(t.Context(), machine(fromLspci(fixture.Text(t, file)), absent{}, bigHost("amd64")))}
 	}},
 	{"tegrastats-*.txt", probeTegrastats},
 	{"jetson-gopsutil-orin.txt", probeJetsonAgent},
@@ -134,7 +135,7 @@ func table(rows []map[string]string) string {
 
 // probeFailure gives the text on either stream: which one it came on was not recorded.
 func probeFailure(t *testing.T, file string) []hwprobe.Report {
-	text := []byte(readFixture(t, file))
+	text := []byte(fixture.Text(t, file))
 	return []hwprobe.Report{
 		Probe(t.Context(), machine(fstest.MapFS{}, printed{Stdout: text, ExitCode: 9}, bigHost("amd64"))),
 		Probe(t.Context(), machine(fstest.MapFS{}, printed{Stderr: text, ExitCode: 9}, bigHost("amd64"))),
@@ -143,13 +144,13 @@ func probeFailure(t *testing.T, file string) []hwprobe.Report {
 
 // probeGB10 has the host's memory read from the recorded meminfo.
 func probeGB10(t *testing.T, file string) []hwprobe.Report {
-	text := readFixture(t, file)
+	text := fixture.Text(t, file)
 	if strings.HasSuffix(file, "nvml-calls.txt") { // NOT_SUPPORTED is what nvidia-smi prints as [N/A] beside the name
 		text = table([]map[string]string{{"name": "NVIDIA GB10", "memory.total [MiB]": "[N/A]", "memory.free [MiB]": "[N/A]"}})
 	}
 	m := realHost(fstest.MapFS{}, smiTool{csv: text})
 	m.Arch = "arm64"
-	return []hwprobe.Report{Probe(meminfo(t, readFixture(t, "gb10.meminfo.txt")), m)}
+	return []hwprobe.Report{Probe(meminfo(t, fixture.Text(t, "gb10.meminfo.txt")), m)}
 }
 
 func probeGPUd(t *testing.T, file string) []hwprobe.Report {
@@ -173,14 +174,14 @@ func probeGPUd(t *testing.T, file string) []hwprobe.Report {
 
 func decode(t *testing.T, file string, into any) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(readFixture(t, file)), into); err != nil {
+	if err := json.Unmarshal([]byte(fixture.Text(t, file)), into); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func probeTwoJetsons(t *testing.T, file string) []hwprobe.Report {
 	var reports []hwprobe.Report
-	for line := range strings.Lines(readFixture(t, file)) {
+	for line := range strings.Lines(fixture.Text(t, file)) {
 		reports = append(reports, probeTool(t, "arm64", smiTool{csv: "addressing_mode, memory.total [MiB], name\n" + line})...)
 	}
 	return reports
@@ -191,7 +192,7 @@ func probeTable(t *testing.T, file string) []hwprobe.Report {
 	if strings.Contains(file, "gb10") {
 		arch = "arm64"
 	}
-	return probeTool(t, arch, fromTable(readFixture(t, file)))
+	return probeTool(t, arch, fromTable(fixture.Text(t, file)))
 }
 
 var (
@@ -311,7 +312,7 @@ func (s stream) Run(ctx context.Context, name string, args ...string) (source.Ou
 
 // probeTegrastats takes the host's memory from the line, too: used leaves out what the kernel can drop.
 func probeTegrastats(t *testing.T, file string) []hwprobe.Report {
-	text := readFixture(t, file)
+	text := fixture.Text(t, file)
 	ram := regexp.MustCompile(`RAM (\d+)/(\d+)MB`).FindStringSubmatch(text)
 	used, err1 := strconv.ParseUint(ram[1], 10, 64)
 	total, err2 := strconv.ParseUint(ram[2], 10, 64)
@@ -329,7 +330,7 @@ func probeTegrastats(t *testing.T, file string) []hwprobe.Report {
 
 // probeJetsonAgent has the name of the device and the host's memory; the agent's MemoryTotal of 0 is [N/A] misread.
 func probeJetsonAgent(t *testing.T, file string) []hwprobe.Report {
-	told := regexp.MustCompile(`Mem:([\d.]+) MemUsed:([\d.]+) .*Name:(.*?) Temperature`).FindStringSubmatch(readFixture(t, file))
+	told := regexp.MustCompile(`Mem:([\d.]+) MemUsed:([\d.]+) .*Name:(.*?) Temperature`).FindStringSubmatch(fixture.Text(t, file))
 	total, err1 := strconv.ParseFloat(told[1], 64)
 	used, err2 := strconv.ParseFloat(told[2], 64)
 	if err1 != nil || err2 != nil {

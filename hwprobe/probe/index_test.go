@@ -15,12 +15,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/shirou/gopsutil/v3/common"
-	"golang.org/x/tools/txtar"
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/fixture"
 	"github.com/loopkeeper/loopkeeper/hwprobe/host"
 	"github.com/loopkeeper/loopkeeper/hwprobe/source"
 )
@@ -56,28 +55,6 @@ type absent struct{}
 
 func (absent) Run(_ context.Context, name string, _ ...string) (source.Output, error) {
 	return source.Output{}, &exec.Error{Name: name, Err: exec.ErrNotFound}
-}
-
-func readFixture(t testing.TB, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
-// tree is a recorded file system, with files added that the recording left out.
-func tree(t testing.TB, name string, added ...string) fs.FS {
-	t.Helper()
-	files := fstest.MapFS{}
-	for _, f := range txtar.Parse([]byte(readFixture(t, name))).Files {
-		files[f.Name] = &fstest.MapFile{Data: f.Data}
-	}
-	for i := 0; i < len(added); i += 2 {
-		files[added[i]] = &fstest.MapFile{Data: []byte(added[i+1])}
-	}
-	return files
 }
 
 // meminfo makes the real host reader read a recorded /proc/meminfo.
@@ -131,7 +108,7 @@ func merged[V any](parts ...map[string]V) map[string]V {
 func readIndex(t *testing.T) map[string]answer {
 	t.Helper()
 	index := map[string]answer{}
-	lines := strings.Split(strings.TrimSpace(readFixture(t, "index.tsv")), "\n")
+	lines := strings.Split(strings.TrimSpace(fixture.Text(t, "index.tsv")), "\n")
 	for _, line := range lines[1:] {
 		column := strings.Split(line, "\t")
 		a, argued := answers[column[0]]

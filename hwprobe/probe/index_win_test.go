@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/fixture"
 	"github.com/loopkeeper/loopkeeper/hwprobe/pciids"
 	"github.com/loopkeeper/loopkeeper/hwprobe/source"
 	"github.com/loopkeeper/loopkeeper/hwprobe/windows"
@@ -22,7 +23,7 @@ var windowsRecordings = []recording{
 	{"win-directx-registry-luid-8060s.md", probeDirectXTable},
 	{"win-dxcore-four-machines.md", probeDXCore},
 	{"win-enum-dxgi-cezanne.txt", func(t *testing.T, file string) []hwprobe.Report {
-		text := readFixture(t, file)
+		text := fixture.Text(t, file)
 		return []hwprobe.Report{probePC(t, windowsPC{adapters: []windows.Adapter{{Description: textIn(t, text, `Adapter \(1\): (.+)`),
 			LUID: hexIn(t, text, `LUID: 0x(\w+)`, 16), VendorID: uint32(hexIn(t, text, `Vendor ID: 0x(\w+)`, 16)), DeviceID: uint32(hexIn(t, text, `Device ID: 0x(\w+)`, 16))}}})}
 	}},
@@ -30,13 +31,13 @@ var windowsRecordings = []recording{
 	{"win-registry-a770-memorysize.txt", probeLegacySize},
 	{"win-three-sources-4070ti.md", probeThreeSources},
 	{"win-wmi-gtx1660.txt", func(t *testing.T, file string) []hwprobe.Report {
-		text := readFixture(t, file) // AdapterRAM is not carried over: nothing that a probe reads has it
+		text := fixture.Text(t, file) // AdapterRAM is not carried over: nothing that a probe reads has it
 		return []hwprobe.Report{probePC(t, windowsPC{adapters: []windows.Adapter{
 			{Description: textIn(t, text, `Caption +: (.+)`), VendorID: vendorByName[textIn(t, text, `AdapterCompatibility +: (\w+)`)]}}})}
 	}},
 	{"win-wmic-4090-uhd770.txt", func(t *testing.T, file string) []hwprobe.Report {
 		var adapters []windows.Adapter
-		for _, line := range regexp.MustCompile(`(?m)^\d+ +VideoController\d +(.+?) +5$`).FindAllStringSubmatch(readFixture(t, file), -1) {
+		for _, line := range regexp.MustCompile(`(?m)^\d+ +VideoController\d +(.+?) +5$`).FindAllStringSubmatch(fixture.Text(t, file), -1) {
 			adapters = append(adapters, named(line[1]))
 		}
 		return []hwprobe.Report{probePC(t, windowsPC{adapters: adapters})}
@@ -115,7 +116,7 @@ func named(name string) windows.Adapter {
 // probePNPDevices probes adapters of which WMI's names and PNPDeviceIDs were recorded, in the order of the file. A PNPDeviceID
 // has the ids that DXGI gives.
 func probePNPDevices(t *testing.T, file string) []hwprobe.Report {
-	text := readFixture(t, file)
+	text := fixture.Text(t, file)
 	var adapters []windows.Adapter
 	for _, match := range regexp.MustCompile(`PCI\\VEN_(\w{4})&DEV_(\w{4})&SUBSYS_(\w{8})&REV_(\w\w)`).FindAllStringSubmatch(text, -1) {
 		var id [4]uint32
@@ -134,7 +135,7 @@ func probePNPDevices(t *testing.T, file string) []hwprobe.Report {
 // probeCarveOut: what Windows calls the machine's memory is what the firmware left of the 32 GiB; the row says whose the 8 GiB
 // are, a 780M's (1002:1900 in a Ryzen 8845HS).
 func probeCarveOut(t *testing.T, file string) []hwprobe.Report {
-	total := sizeIn(t, readFixture(t, file), `os_total_gib=(\S+)`, 30)
+	total := sizeIn(t, fixture.Text(t, file), `os_total_gib=(\S+)`, 30)
 	r := probePC(t, windowsPC{adapters: []windows.Adapter{{VendorID: pciids.AMD, DeviceID: 0x1900, DedicatedVideo: hwprobe.Known[uint64](8 << 30),
 		SharedSystem: hwprobe.Known(total / 2)}}, host: fixedHost{OS: "windows", Arch: "amd64", TotalBytes: hwprobe.Known(total)}})
 	checkPool(t, r, hwprobe.HostPool, "25580843008", "?") // neither the installed 32 GiB nor less by what the device may borrow
@@ -161,7 +162,7 @@ func tableRows(text, firstHeader string) [][]string {
 
 // probeDirectXTable probes the registry's records and the counters as two tables have them. The 8060S is 1002:1586.
 func probeDirectXTable(t *testing.T, file string) []hwprobe.Report {
-	text := readFixture(t, file)
+	text := fixture.Text(t, file)
 	pc := windowsPC{registry: map[string][]windows.RegistryKey{}, counters: map[string][]windows.CounterValue{}}
 	for _, row := range tableRows(text, "Description") {
 		number := func(cell string) windows.RegistryValue {
@@ -196,7 +197,7 @@ func probeDirectXTable(t *testing.T, file string) []hwprobe.Report {
 // probeDXCore: DXCore gives the numbers of DXGI's description. The adapters of four machines get LUIDs in the file's order.
 func probeDXCore(t *testing.T, file string) []hwprobe.Report {
 	pc := windowsPC{}
-	for _, row := range tableRows(readFixture(t, file), "Feature") {
+	for _, row := range tableRows(fixture.Text(t, file), "Feature") {
 		a := named(row[1])
 		if _, listed := deviceByName[strings.SplitN(row[1], " ", 2)[1]]; !listed {
 			t.Fatalf("no id for %s", row[1])
@@ -218,7 +219,7 @@ func probeFastfetch(t *testing.T, file string) []hwprobe.Report {
 			Memory   struct{ Dedicated, Shared struct{ Total uint64 } }
 		}
 	}
-	if err := json.Unmarshal([]byte(readFixture(t, file)), &modules); err != nil {
+	if err := json.Unmarshal([]byte(fixture.Text(t, file)), &modules); err != nil {
 		t.Fatal(err)
 	}
 	var records []windows.RegistryKey
@@ -233,7 +234,7 @@ func probeFastfetch(t *testing.T, file string) []hwprobe.Report {
 
 // probeLegacySize: the value stands in the driver's key of an Arc A770, 8086:56a0, which DXGI lists.
 func probeLegacySize(t *testing.T, file string) []hwprobe.Report {
-	raw := strings.ReplaceAll(textIn(t, readFixture(t, file), `MemorySize = ([0-9A-F ]+)`), " ", "")
+	raw := strings.ReplaceAll(textIn(t, fixture.Text(t, file), `MemorySize = ([0-9A-F ]+)`), " ", "")
 	return []hwprobe.Report{probePC(t, windowsPC{adapters: []windows.Adapter{{VendorID: pciids.Intel, DeviceID: 0x56a0}},
 		registry: map[string][]windows.RegistryKey{displaysKey: {{Name: "0000", Values: map[string]windows.RegistryValue{
 			"MatchingDeviceId": {Text: `PCI\VEN_8086&DEV_56A0`}, "HardwareInformation.MemorySize": {Hex: raw}}}}}})}
@@ -242,7 +243,7 @@ func probeLegacySize(t *testing.T, file string) []hwprobe.Report {
 // probeThreeSources probes the first box: the card as nvidia-smi and the registry have it, and the processor's graphics, whose
 // chip was not recorded and is taken to be Raphael (1002:164e), as are both addresses.
 func probeThreeSources(t *testing.T, file string) []hwprobe.Report {
-	text := readFixture(t, file)
+	text := fixture.Text(t, file)
 	driver := func(name, id, pattern string, slot string) (windows.RegistryKey, windows.RegistryKey) {
 		size := windows.RegistryValue{Number: hwprobe.Known(hexIn(t, text, pattern, 10))}
 		return windows.RegistryKey{Name: name, Values: map[string]windows.RegistryValue{"MatchingDeviceId": {Text: `PCI\` + id}, "HardwareInformation.qwMemorySize": size}},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/fixture"
 	"github.com/loopkeeper/loopkeeper/hwprobe/source"
 )
 
@@ -29,7 +30,7 @@ func (hanging) Run(ctx context.Context, _ string, _ ...string) (source.Output, e
 }
 
 func TestProbeOutlivesAHangingTool(t *testing.T) {
-	amd := tree(t, "amd-sysfs-rx6900xt-16g.txtar")
+	amd := fixture.Tree(t, "amd-sysfs-rx6900xt-16g.txtar")
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/hwprobe/fixture"
 	"github.com/loopkeeper/loopkeeper/hwprobe/source"
 )
 
@@ -215,8 +216,8 @@ func (h hangingFS) Open(name string) (fs.File, error) {
 
 // The whole probe, when a driver's file hangs.
 func TestProbeOutlivesAHangingFile(t *testing.T) {
-	amd := tree(t, "amd-sysfs-rx6900xt-16g.txtar")
-	smi := printed{Stdout: []byte(readFixture(t, "nvidia-smi-rtx4080s-linux-595.query-idle.csv"))}
+	amd := fixture.Tree(t, "amd-sysfs-rx6900xt-16g.txtar")
+	smi := printed{Stdout: []byte(fixture.Text(t, "nvidia-smi-rtx4080s-linux-595.query-idle.csv"))}
 	synctest.Test(t, func(t *testing.T) {
 		root := hangingFS{amd, "mem_info_vram_total", make(chan struct{})}
 		start := time.Now()

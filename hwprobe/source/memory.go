@@ -67,3 +67,27 @@ func (f *memoryFolder) ReadDir(n int) ([]fs.DirEntry, error) {
 	f.entries = f.entries[len(given):]
 	return given, nil
 }
+
+// wholeFS is a file system that reads whole files and folders.
+type wholeFS interface {
+	fs.StatFS
+	fs.ReadFileFS
+	fs.ReadDirFS
+}
+
+// openWhole reads what it opens.
+func openWhole(r wholeFS, name string) (fs.File, error) {
+	info, err := r.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		entries, err := r.ReadDir(name)
+		return &memoryFolder{info: memoryInfo{name: info.Name(), mode: info.Mode()}, entries: entries}, err
+	}
+	text, err := r.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return newMemoryFile(info, text), nil
+}

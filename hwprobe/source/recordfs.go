@@ -66,19 +66,7 @@ func (r recordingFS) Lstat(name string) (fs.FileInfo, error) { return fs.Lstat(r
 
 // Open implements fs.FS: what it opens, it reads.
 func (r recordingFS) Open(name string) (fs.File, error) {
-	info, err := r.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if info.IsDir() {
-		entries, err := r.ReadDir(name)
-		return &memoryFolder{info: memoryInfo{name: info.Name(), mode: info.Mode()}, entries: entries}, err
-	}
-	text, err := r.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	return newMemoryFile(info, text), nil
+	return openWhole(r, name)
 }
 
 func kindOf(mode fs.FileMode) entryKind {

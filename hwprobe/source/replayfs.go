@@ -109,19 +109,7 @@ func (r replayFS) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
-	info, err := r.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if info.IsDir() {
-		entries, err := r.ReadDir(name)
-		return &memoryFolder{info: memoryInfo{name: info.Name(), mode: info.Mode()}, entries: entries}, err
-	}
-	text, err := r.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	return newMemoryFile(info, text), nil
+	return openWhole(r, name)
 }
 
 func modeOf(k entryKind) fs.FileMode {
