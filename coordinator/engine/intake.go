@@ -202,9 +202,11 @@ func (e *Engine) Lost(node string) {
 
 // lose gives an attempt up, for another node to take its item. Dispatch is told: were the node back a moment later, it
 // would join the attempt again beside the one that took its place.
-func (t *turn) lose(f *flight, why string) {
+func (t *turn) lose(f *flight, why string) { t.giveUp(f, run.KindNodeLost, why) }
+
+func (t *turn) giveUp(f *flight, kind, why string) {
 	t.orphan(f)
 	t.then(func() { t.e.dispatch.Cancel(f.node, f.key) })
-	cause := &run.Failure{Kind: run.KindNodeLost, Message: why, Advice: run.OtherNode}
+	cause := &run.Failure{Kind: kind, Message: why, Advice: run.OtherNode}
 	_ = t.execute(f.run, run.Finish{AttemptID: f.id, Evidence: run.Evidence{Node: f.node}, Failure: cause}) // logged there
 }

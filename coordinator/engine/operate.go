@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/loopkeeper/loopkeeper/coordinator/run"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	"github.com/loopkeeper/loopkeeper/scheduler"
 )
@@ -57,7 +58,7 @@ func (e *Engine) setUse(ctx context.Context, node string, want func(now time.Tim
 		if u.State == scheduler.NodePaused {
 			for _, f := range e.sortedFlights() {
 				if f.node == n.ID && f.sent {
-					t.lose(f, "the machine was paused")
+					t.giveUp(f, run.KindNodePaused, "the machine was paused")
 				}
 			}
 		}

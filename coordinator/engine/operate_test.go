@@ -67,6 +67,40 @@ func TestPauseFreesTheCardNow(t *testing.T) {
 	})
 }
 
+// A pause is no failure of the machine's: what it stopped goes on there when the machine is used again.
+func TestWhatAPauseStoppedMayGoOnThere(t *testing.T) {
+	p := program(t, fortyItems)
+	synctest.Test(t, func(t *testing.T) {
+		f := newFarm(2)
+		f.takes = func(Attempt) time.Duration { return time.Hour }
+		r := newRig(t, f, Options{})
+		id := r.submit(p, items(8))
+		time.Sleep(30 * time.Second) // four calls on either machine
+		if err := r.e.Pause(t.Context(), "box-1", 2*time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second)
+		if err := r.e.Resume(t.Context(), "box-1"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute) // the other machine is busy for an hour
+		v, err := r.e.Run(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		busy := map[string]int{}
+		for _, c := range v.InFlight {
+			busy[c.Node]++
+		}
+		if busy["box-1"] != 4 || busy["box-2"] != 4 {
+			t.Errorf("in flight %v, want four on either machine again", busy)
+		}
+		if _, err := r.e.Cancel(t.Context(), id, "seen enough"); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 func TestDrainLetsWhatRunsEnd(t *testing.T) {
 	p := program(t, fortyItems)
 	synctest.Test(t, func(t *testing.T) {

@@ -24,6 +24,7 @@ type Failure struct {
 // The failure kinds that arise here, or on a worker and mean something here.
 const (
 	KindNodeLost     = "node_lost"                 // the node vanished while it worked
+	KindNodePaused   = "node_paused"               // a person took the node out of use while it worked
 	KindCannotSend   = "cannot_send"               // the attempt did not reach its node
 	KindUnreachable  = "ollama_unreachable"        // the node is there, its Ollama is not
 	KindOutOfMemory  = "out_of_memory"             // the model did not fit where it was

@@ -24,6 +24,7 @@ func TestAfterFailure(t *testing.T) {
 		{name: "what cannot succeed is not tried again", kind: "input_too_long", advice: Never, then: ThenFailed, counted: true},
 		{name: "out of memory goes elsewhere", kind: "out_of_memory", advice: OtherNode, then: ThenRetry, counted: true, avoid: "n1", min: 250 * time.Millisecond, max: 500 * time.Millisecond},
 		{name: "a lost node costs no attempt and no time", kind: KindNodeLost, advice: OtherNode, before: func(tp *tape) { failOnce("n1", "empty_turn")(tp); failOnce("n2", "empty_turn")(tp) }, then: ThenRetry, avoid: "n1"},
+		{name: "a pause costs nothing, and the node is as good as before", kind: KindNodePaused, advice: OtherNode, before: failOnce("n2", "empty_turn"), then: ThenRetry},
 		{name: "an unreachable Ollama costs no attempt", kind: KindUnreachable, advice: OtherNode, then: ThenRetry, avoid: "n1", min: 500 * time.Millisecond, max: time.Second},
 		{name: "what cannot be sent at all fails", kind: KindCannotSend, advice: Never, then: ThenFailed, counted: true},
 	}

@@ -22,7 +22,7 @@ const (
 // nodesFault says that a failure says nothing about the request: it does not use up one of the item's attempts.
 func nodesFault(f Failure) bool {
 	switch f.Kind {
-	case KindNodeLost, KindCancelled:
+	case KindNodeLost, KindNodePaused, KindCancelled:
 		return true
 	case KindUnreachable, KindCannotSend:
 		return f.Advice != Never
@@ -55,6 +55,10 @@ func afterFailure(s *State, st *Step, it *Item, a AttemptID, node string, f Fail
 		base, limit, n = longBase, longMax, losses
 	}
 	at := now
+	if f.Kind == KindNodePaused { // nothing failed: it may go on at once, and there again when the person says so
+		c.RetryAt = &at
+		return c, counted
+	}
 	if f.Kind != KindNodeLost || losses > 1 {
 		at = now.Add(backoff(base, limit, n, s.hash(a)))
 	}

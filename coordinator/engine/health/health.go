@@ -30,7 +30,7 @@ var limits = map[string]limit{
 }
 
 // neutral kinds say nothing about the node: somebody ended the call, or the node is known to be gone anyway.
-var neutral = map[string]bool{"cancelled": true, "node_lost": true, "deadline": true}
+var neutral = map[string]bool{"cancelled": true, "node_lost": true, "node_paused": true, "deadline": true}
 
 // firstPause is how long a circuit stays open the first time; it doubles each time up to lastPause.
 const (

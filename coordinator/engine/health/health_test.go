@@ -29,6 +29,7 @@ func TestEachKindOpensWhatItSpeaksAgainst(t *testing.T) {
 		"input_too_long":            {0, 0}, // the request's
 		"cancelled":                 {0, 0},
 		"node_lost":                 {0, 0},
+		"node_paused":               {0, 0},
 		"text_instead_of_structure": {0, 0},
 	} {
 		var c Circuits
