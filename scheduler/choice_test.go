@@ -264,6 +264,33 @@ func TestPinnedModelsAreLoadedAndStay(t *testing.T) {
 	expect(t, Place(Snapshot{Now: noon, Nodes: []Node{idle.busyFor(10)}}, pins))
 }
 
+// A person keeps a model on a machine and then asks for a longer context in the settings: the model must not wait for itself.
+func TestAPinnedModelIsLoadedAnewAtAnotherContext(t *testing.T) {
+	pins := Limits{Pins: map[string][]string{small.Name: {"alpha"}}, Contexts: map[string]int{small.Name: 16384}}
+	waiting := tasks(1, small.Name, time.Second)
+	waiting[0].Context = 16384
+	node := gpuNode("alpha", 24, 23.5, small).load(loadedAt(small, 8192, 1, 0, time.Hour))
+	snapshot := Snapshot{Now: noon, Nodes: []Node{node}, Waiting: waiting}
+	expect(t, Place(snapshot, pins), "unload alpha "+small.Name, "wait load "+small.Name+"/1")
+	busy := snapshot
+	busy.Nodes = []Node{node.busyFor(10)}
+	if got := actions(Place(busy, pins)); slices.Contains(got, "unload alpha "+small.Name) {
+		t.Errorf("while it works: %v", got)
+	}
+	gone := gpuNode("alpha", 24, 23.5, small)
+	gone.RoomFor = waiting[0].Key
+	plan := Place(Snapshot{Now: noon, Nodes: []Node{gone}, Waiting: waiting}, pins)
+	if got := actions(plan); got[0] != "load alpha "+small.Name || plan.Decisions[0].Context != 16384 {
+		t.Errorf("%v at %d tokens", got, plan.Decisions[0].Context)
+	}
+	foreign := node
+	foreign.Loaded = slices.Clone(node.Loaded)
+	foreign.Loaded[0].Foreign = true
+	if got := actions(Place(Snapshot{Now: noon, Nodes: []Node{foreign}, Waiting: waiting}, pins)); slices.Contains(got, "unload alpha "+small.Name) {
+		t.Errorf("somebody else's: %v", got)
+	}
+}
+
 // What somebody else loaded is not ours to unload: what does not fit beside it waits, or goes elsewhere.
 func TestForeignModelsAreNeverUnloaded(t *testing.T) {
 	node := gpuNode("alpha", 24, 23.5, big, middle).load(loadedAt(big, 8192, 1, 0, 24*time.Hour))

@@ -89,7 +89,7 @@ func (p *Planner) occupy(h *host) {
 		l := &h.Loaded[j]
 		r := p.newResident(h, l.Digest, l.Context)
 		r.busy, r.leaving, r.stuck = l.Busy, l.Leaving, l.Stuck > 0 && p.now.Before(l.Retry)
-		r.kept = l.Pinned || l.Foreign || p.limits.pinned(h, l.Name)
+		r.kept = l.Foreign || (l.Pinned || p.limits.pinned(h, l.Name)) && !p.outgrown(l)
 		r.since, r.idle = p.now.Sub(l.Since), p.now.Sub(l.LastUsed)
 		h.calls += l.Busy
 		for _, context := range l.Affinity {
@@ -214,6 +214,13 @@ func (h *host) loads(f *fit) bool {
 func (l Limits) pinned(h *host, model string) bool {
 	nodes := byName(l.Pins, tagged(model))
 	return slices.Contains(nodes, h.ID) || h.Name != "" && slices.Contains(nodes, h.Name)
+}
+
+// outgrown reports whether a waiting task needs a loaded model at another context: a pin keeps a model in memory, not its context.
+func (p *Planner) outgrown(l *Loaded) bool {
+	return slices.ContainsFunc(p.tasks, func(t Task) bool {
+		return t.Context != 0 && t.Context != l.Context && tagged(t.Model) == tagged(l.Name)
+	})
 }
 
 // contextOf is the configured context of a model, 0 when there is none.
