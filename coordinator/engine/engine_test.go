@@ -458,13 +458,13 @@ func TestPlacementSeesAWindow(t *testing.T) {
 			most, calls = max(most, len(s.Waiting)), calls+1
 			return scheduler.Place(s, scheduler.Limits{})
 		}})
-		id := r.submit(p, items(500))
-		if v := r.wait(id); v.Status != run.Completed || v.Items.Succeeded != 500 {
+		id := r.submit(p, items(1500))
+		if v := r.wait(id); v.Status != run.Completed || v.Items.Succeeded != 1500 {
 			t.Fatalf("%+v", v)
 		}
 		r.e.Stop() // so that nobody counts any more
-		// Two nodes of four slots: a window of 8 + 4 × 8. Each item causes a turn for its end; loads and starts add a few.
-		if most > 40 || calls > 2*500 {
+		// Each item causes a turn for its end; loads and starts add a few.
+		if most != shown || calls > 2*1500 {
 			t.Errorf("%d placements, the largest of %d tasks", calls, most)
 		}
 	})

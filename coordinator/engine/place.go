@@ -78,13 +78,17 @@ func (a *active) noteBackoff(b run.Backoff) {
 	}
 }
 
-// window is how many items of one step and phase a snapshot shows: more than could start at once, and not all that wait.
+// shown is how many items of one step and phase a snapshot shows at least: as many as a load may be worth beginning for (the
+// scheduler's sums grow no more from there). Were it only what could start soon, a machine would stay empty beside hundreds that wait.
+const shown = 500
+
+// window is how many items a snapshot shows: more than could start at once, and not all that wait.
 func window(nodes []scheduler.Node) int {
 	slots := 0
 	for _, n := range nodes {
 		slots += max(1, n.Slots)
 	}
-	return 8 + 4*slots
+	return max(shown, 8+4*slots)
 }
 
 // placeAttempts asks the scheduler once and carries out what it decides.
