@@ -110,21 +110,24 @@ func realHouse(t *testing.T, tools ...source.Runner) (*house, []*counter) {
 	}
 }
 
-// The same as on the stand-in, five times as fast: 40 calls in turns of two models that cannot be resident together.
+// The same as on the stand-in: 40 calls in turns of two models that cannot be resident together, which arrive over a minute, cost at
+// most four loads. A call takes about a second, so that a machine which never swapped would be done soon after the last one came.
 func TestRealModelsOnOneMachineAreBatchedAndNotAlternated(t *testing.T) {
 	h, counters := realHouse(t, nothing{})
 	h.endAs(h.submit("tiny:a", once(10), report(0)), "completed", "incomplete") // loads it
 	began := time.Now()
 	h.endAs(h.submit("tiny:a", once(1000), report(0)), "completed", "incomplete")
-	tokens := min(max(int(1500*time.Second/time.Since(began)), 500), 6000) // a call takes about a second and a half, whatever this machine can do
-	pace := time.NewTicker(300 * time.Millisecond)
+	tokens := min(max(int(1000*time.Second/time.Since(began)), 300), 6000) // about a second, whatever this machine can do
+	pace := time.NewTicker(1500 * time.Millisecond)
 	defer pace.Stop()
+	began = time.Now()
 	var runs []string
 	for i := range 40 {
+		<-pace.C
 		model := []string{"tiny:a", "tiny:b"}[i%2]
 		runs = append(runs, h.submit(model, once(tokens), report(i)))
-		<-pace.C
 	}
+	arrived := time.Since(began)
 	for _, id := range runs {
 		h.endAs(id, "completed", "incomplete")
 	}
@@ -135,7 +138,7 @@ func TestRealModelsOnOneMachineAreBatchedAndNotAlternated(t *testing.T) {
 	if len(c.contexts) != 1 {
 		t.Errorf("calls by context: %v", c.contexts)
 	}
-	t.Logf("%d loads, %d tokens a call", c.loads, tokens)
+	t.Logf("%d loads, %d tokens a call, which arrived over %s and were done %s later", c.loads, tokens, arrived.Round(time.Second), (time.Since(began) - arrived).Round(time.Second))
 }
 
 // Steps of a run that ask for another context force no reload: the server is always sent the same.
