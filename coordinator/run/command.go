@@ -22,12 +22,21 @@ type Request struct {
 	Kind string
 	Body json.RawMessage // canonical
 	Note bool
+	// Lines describe the artifact of a batch over lines; who records the request adds them. Without them it is refused.
+	Lines *Lines
 }
 
 // Yield is what a script did between two deliveries. Requests continue the recorded positions without a gap.
 type Yield struct {
+	Checks   []CheckAnswer
 	Requests []Request
 	End      *ScriptEnd
+}
+
+// CheckAnswer is the script's answer to a check delivery.
+type CheckAnswer struct {
+	Pos, Item int
+	Checked
 }
 
 // ScriptEnd is how the script ended; Error is nil when it returned.
@@ -41,6 +50,8 @@ type Place struct {
 	Digest  string
 	Context int
 	Why     string
+	// External: a tool that writes outside, see Placed.
+	External bool
 }
 
 // Begin says that the worker has begun with an attempt.
@@ -78,3 +89,57 @@ type Expire struct{ Spent time.Duration }
 
 // Diverge ends a run whose replay asked for something else than was recorded.
 type Diverge struct{ Divergence }
+
+// Suspend parks a run at a person's wish.
+type Suspend struct{ By, Reason string }
+
+// Resume lets a suspended run go on.
+type Resume struct{ By string }
+
+// Settle is a person's answer to an approve (Outcome) or a question (Answer).
+type Settle struct {
+	Pos     int
+	Outcome string          // approved or rejected
+	Answer  json.RawMessage // checked against the question's schema by who passes it on
+	By      string
+	Comment string
+}
+
+// Fire ends every wait whose time has come, with its outcome for that case.
+type Fire struct{}
+
+// Spawned says which run a spawn has started. It is decided in the commit that creates that run.
+type Spawned struct {
+	Pos int
+	Run string
+}
+
+// ChildEnded gives a spawn its child's report, or why there is no child.
+type ChildEnded struct {
+	Pos     int
+	End     ChildEnd
+	Report  Content
+	Failure *Failure
+}
+
+// Reuse ends an item, or a step without items, with a result that was accepted before.
+type Reuse struct {
+	Pos, Item int
+	From      From
+	Result    Content
+	Node      string
+	Report    Report
+	Child     *ChildEnd // of a spawn
+}
+
+// Resolve says what became of an external write whose outcome a crash hid.
+type Resolve struct {
+	Pos, Item int
+	Happened  bool    // else it is tried again
+	Result    Content // when it happened; null when nothing is known of it
+	By        string
+	Comment   string
+}
+
+// Rollback is a person's: the pipeline goes back to an earlier phase that has completed.
+type Rollback struct{ Pipeline, Phase, Reason, By string }

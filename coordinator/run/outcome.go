@@ -36,6 +36,12 @@ const (
 	KindItemsFailed  = "items_failed"              // of a batch: some of its items failed
 	KindCannotFit    = "cannot_fit"                // the model fits no known machine
 	KindModelMissing = "model_missing"             // machines are up, and none that could hold the model has it
+	KindCheckFailed  = "check_failed"              // the script's check was not satisfied and no attempt is left
+	KindTooLarge     = "result_too_large"          // a result beyond the limit of one artifact
+	KindTooDeep      = "spawn_depth"               // a child below the limit of depth
+	KindRolledBack   = "rolled_back"               // a person sent the pipeline back to an earlier phase
+	KindRollbacks    = "rollbacks_exhausted"       // a pipeline was sent back too often
+	KindUnknown      = "unknown"                   // of a tool that writes outside: it may or may not have happened
 )
 
 // Report says what ran, see the worker contract.

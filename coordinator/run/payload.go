@@ -31,6 +31,33 @@ type Created struct {
 	Limits    Limits          `json:"limits"`
 	Priority  Priority        `json:"priority,omitempty"`
 	Weight    float64         `json:"weight,omitempty"` // share of the machines beside other runs; 0 counts as 1
+	Submitted []Submitted     `json:"submitted,omitempty"`
+	Base      *Base           `json:"base,omitempty"`
+	Parent    *Parent         `json:"parent,omitempty"` // the run that spawned it
+}
+
+// Submitted is work that was handed in and must be covered: one file of a list, or all lines of an artifact. What a workflow
+// only reads, such as a file of rules, is not among them.
+type Submitted struct {
+	Key   string `json:"key"`             // of the file, else the name of the artifact of lines
+	Ref   string `json:"ref,omitempty"`   // SHA-256 of the artifact of lines
+	Lines int    `json:"lines,omitempty"` // how many it has; line i has the key "name:i+1"
+}
+
+// Base is the run that a fork or a retry takes results from: a step that asks for the same at the same position adopts what
+// succeeded there. Seed and clock of such a run are the base's.
+type Base struct {
+	Run    string `json:"run"`
+	Before int    `json:"before,omitempty"` // the first position that is not adopted; 0 adopts at all
+	Failed bool   `json:"failed,omitempty"` // made to try again what failed
+}
+
+// Parent is where a child run was spawned.
+type Parent struct {
+	Run      string `json:"run"`
+	Pos      int    `json:"pos"`
+	Depth    int    `json:"depth"` // of the child, from 1
+	Detached bool   `json:"detached,omitempty"`
 }
 
 // Priority says which runs' calls go first.
@@ -43,9 +70,22 @@ const (
 	Batch       Priority = "batch" // whenever there is room
 )
 
-// Limits are a run's budgets; zero means none.
+// Limits are a run's budgets; zero means none. They are resolved (run > workflow > default) before a run is created.
 type Limits struct {
-	ActiveSeconds int64 `json:"active_seconds,omitempty"`
+	ActiveSeconds int64 `json:"active_seconds,omitempty"` // a fixed budget of active time; else it follows from Scale
+	Scale         Scale `json:"scale,omitzero"`
+	Tokens        int64 `json:"tokens,omitempty"`         // prompt and output together
+	Calls         int64 `json:"calls,omitempty"`          // attempts, those of tools included
+	ArtifactBytes int64 `json:"artifact_bytes,omitempty"` // of one result
+	SpawnDepth    int   `json:"spawn_depth,omitempty"`    // of children below the first run
+}
+
+// Scale is the budget of active time that grows with the fan-out: waves of Width calls, each with CallSeconds, within bounds.
+type Scale struct {
+	CallSeconds int64 `json:"call_seconds,omitempty"` // 0: there is no such budget
+	Width       int   `json:"width,omitempty"`        // calls at once; 0 counts as 1
+	Least       int64 `json:"least,omitempty"`        // seconds
+	Most        int64 `json:"most,omitempty"`         // seconds, 0 for no bound
 }
 
 // Started says that a script host took the run.
@@ -57,8 +97,16 @@ type Requested struct {
 	Op   string          `json:"op"`             // kind of request
 	Note bool            `json:"note,omitempty"` // of a kind that only a newer library knows
 	Body json.RawMessage `json:"body"`
-	// Refused says what is wrong with the request; then the step fails without an attempt.
-	Refused string `json:"refused,omitempty"`
+	// Refused says what is wrong with the request; then the step fails without an attempt, with RefusedKind or bad_request.
+	Refused     string `json:"refused,omitempty"`
+	RefusedKind string `json:"refused_kind,omitempty"`
+	Lines       *Lines `json:"lines,omitempty"` // of a batch over lines, added by who records the request
+}
+
+// Lines say what an artifact of JSON lines holds without opening it.
+type Lines struct {
+	Count int    `json:"count"`
+	Index string `json:"index"` // SHA-256 of Count+1 big-endian 8-byte offsets: of each line's first byte, and of the end
 }
 
 // AttemptID names one attempt within its run.
@@ -75,6 +123,7 @@ type Phase string
 // The phases of an item.
 const (
 	Work  Phase = "work"  // make the result
+	Check Phase = "check" // the script's own code looks at it; there is no attempt
 	Judge Phase = "judge" // accept it or send it back
 )
 
@@ -87,6 +136,8 @@ type Placed struct {
 	Context int    `json:"context,omitempty"` // tokens per slot
 	Seed    int64  `json:"seed"`
 	Why     string `json:"why,omitempty"` // the scheduler's reason, one sentence
+	// External says that the attempt of a tool writes something outside: interrupted, its outcome is unknown.
+	External bool `json:"external,omitempty"`
 }
 
 // Begun says that the worker has begun.
@@ -116,9 +167,11 @@ type Then string
 // What can happen next.
 const (
 	ThenSucceeded Then = "succeeded"
+	ThenCheck     Then = "check"
 	ThenJudge     Then = "judge"
 	ThenRetry     Then = "retry"
 	ThenFailed    Then = "failed"
+	ThenUnknown   Then = "unknown" // of an external write
 )
 
 // AttemptSucceeded says that a call gave what was asked for. A judge's call succeeds when it gave a verdict, whichever.
@@ -158,7 +211,15 @@ type StepEnded struct {
 	Pos     int        `json:"pos"`
 	Status  StepStatus `json:"status"`
 	Failure *Failure   `json:"failure,omitempty"`
-	Result  Content    `json:"result,omitzero"` // of a read; other results are with their attempts
+	Result  Content    `json:"result,omitzero"` // of a step without attempts; other results are with their attempts
+	Child   *ChildEnd  `json:"child,omitempty"` // of a spawn whose child was waited for
+	From    *From      `json:"from,omitempty"`  // the step of another run whose result it took over
+}
+
+// ChildEnd is how a child run ended.
+type ChildEnd struct {
+	Run    string `json:"run"`
+	Status Status `json:"status"`
 }
 
 // Logged records a line for people. Like the other notes it keeps its canonical request whole, for replays to compare.
@@ -186,9 +247,10 @@ type ScriptEnded struct {
 
 // LimitReached says that a budget ran out: nothing new starts, what is in flight ends.
 type LimitReached struct {
-	Limit string `json:"limit"` // active_seconds
+	Limit string `json:"limit"` // active_seconds, tokens or calls
 	Value int64  `json:"value"`
 	Spent int64  `json:"spent"`
+	Worst int64  `json:"worst,omitempty"` // what could be spent at most with what is in flight; 0 is unknown
 }
 
 // CancelRequested marks the run and moves its epoch, so that what comes later is not applied.
@@ -205,6 +267,17 @@ type Ended struct {
 	Coverage   float64     `json:"coverage"`
 	Counts     Counts      `json:"counts"`
 	Shortfalls []string    `json:"shortfalls,omitempty"` // why it is not completed, one sentence each
+	Limit      *LimitEnd   `json:"limit,omitempty"`
+	Acceptance *Acceptance `json:"acceptance,omitempty"`
+}
+
+// LimitEnd is what became of the limit that ended a run.
+type LimitEnd struct {
+	Name      string `json:"name"`
+	Limit     int64  `json:"limit"`
+	Spent     int64  `json:"spent"`           // in the end
+	Overshoot int64  `json:"overshoot"`       // beyond the limit
+	Worst     int64  `json:"worst,omitempty"` // the most that was possible; 0 is unknown
 }
 
 // Error is how a script failed, at its place in the user's own source.
@@ -222,6 +295,85 @@ type Divergence struct {
 	Pos      int    `json:"pos"`
 	Expected string `json:"expected"`
 	Got      string `json:"got"`
+}
+
+// Noted is a note of the script that acceptance rests on: expect, cover, waive, fallback or until.
+type Noted struct {
+	Pos     int             `json:"pos"`
+	Op      string          `json:"op"`
+	Body    json.RawMessage `json:"body"`
+	Refused string          `json:"refused,omitempty"` // what is wrong with it; then it counts for nothing and is a shortfall
+}
+
+// ItemChecked is what the script's check says of an item's result.
+type ItemChecked struct {
+	Pos  int `json:"pos"`
+	Item int `json:"item"`
+	Checked
+	Consequence
+}
+
+// Checked is the conclusion of a check.
+type Checked struct {
+	Passed  bool     `json:"passed"`
+	Reasons []string `json:"reasons,omitempty"`
+}
+
+// From is where a result was taken from.
+type From struct {
+	Run  string `json:"run"`
+	Pos  int    `json:"pos"`
+	Item int    `json:"item"`
+}
+
+// ItemReused ends an item with a result that was accepted before: of a base, or of an earlier run with the same request.
+type ItemReused struct {
+	Pos    int     `json:"pos"`
+	Item   int     `json:"item"`
+	From   From    `json:"from"`
+	Result Content `json:"result"`
+	Node   string  `json:"node,omitempty"`
+	Report Report  `json:"report"` // of the call that made it then; it costs this run nothing
+}
+
+// ItemResolved says what became of an external write whose outcome was unknown.
+type ItemResolved struct {
+	Pos     int     `json:"pos"`
+	Item    int     `json:"item"`
+	Result  Content `json:"result,omitzero"`
+	By      string  `json:"by,omitempty"` // a person, or the tool
+	Comment string  `json:"comment,omitempty"`
+	Consequence
+}
+
+// ChildStarted names the run that a spawn started; it is created in the same commit.
+type ChildStarted struct {
+	Pos int    `json:"pos"`
+	Run string `json:"run"`
+}
+
+// PhaseMoved moves a pipeline's pointer. It is the only write that begins, ends or opens a phase again.
+type PhaseMoved struct {
+	Pipeline     string   `json:"pipeline"`
+	Pos          int      `json:"pos"`                     // the next position: what was asked before belongs to the phase that ended
+	Phases       []string `json:"phases,omitempty"`        // of the pipeline, when it begins
+	MaxRollbacks int      `json:"max_rollbacks,omitempty"` // when it begins
+	From         string   `json:"from,omitempty"`          // the phase that was in progress, "" at the beginning
+	Outcome      string   `json:"outcome,omitempty"`       // of it: passed, sent_back or needs_human
+	To           string   `json:"to,omitempty"`            // the phase in progress from now on, "" after the last
+	Reason       string   `json:"reason,omitempty"`
+	By           string   `json:"by,omitempty"` // the person who rolled back, "" for the script
+}
+
+// Parked says that a person suspended the run.
+type Parked struct {
+	By     string `json:"by,omitempty"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// Resumed says that a person lets it go on.
+type Resumed struct {
+	By string `json:"by,omitempty"`
 }
 
 // Kind implements Payload, as do the methods below.
@@ -242,3 +394,11 @@ func (*ScriptEnded) Kind() string      { return "script.ended" }
 func (*LimitReached) Kind() string     { return "run.limit_reached" }
 func (*CancelRequested) Kind() string  { return "run.cancel_requested" }
 func (*Ended) Kind() string            { return "run.ended" }
+func (*Noted) Kind() string            { return "run.noted" }
+func (*ItemChecked) Kind() string      { return "item.checked" }
+func (*ItemReused) Kind() string       { return "item.reused" }
+func (*ItemResolved) Kind() string     { return "item.resolved" }
+func (*ChildStarted) Kind() string     { return "child.started" }
+func (*PhaseMoved) Kind() string       { return "phase.moved" }
+func (*Parked) Kind() string           { return "run.suspended" }
+func (*Resumed) Kind() string          { return "run.resumed" }

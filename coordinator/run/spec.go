@@ -16,6 +16,13 @@ const (
 	KindEvaluate = "evaluate"
 	KindEmbed    = "embed"
 	KindRead     = "read"
+	KindSleep    = "sleep"
+	KindApprove  = "approve"
+	KindQuestion = "question"
+	KindTool     = "tool"
+	KindSpawn    = "spawn"
+	KindPage     = "page"
+	KindPhase    = "phase"
 )
 
 // The kinds of request that are notes: recorded once, never answered.
@@ -23,6 +30,11 @@ const (
 	KindOutput    = "output"
 	KindCollected = "collected"
 	KindLog       = "log"
+	KindExpect    = "expect"
+	KindCover     = "cover"
+	KindWaive     = "waive"
+	KindFallback  = "fallback"
+	KindUntil     = "until"
 )
 
 // defaultAttempts is how often an item is tried in all when its request does not say, see docs/requests.md.
