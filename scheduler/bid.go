@@ -20,6 +20,7 @@ type bid struct {
 	s     *site
 	o     *option
 	now   bool          // can be begun at once
+	held  bool          // by a model that has not had its time
 	ready time.Duration // when the model would be loaded
 	serve time.Duration // a call of the group
 }
@@ -41,7 +42,8 @@ func (p *Planner) bids(g *group) []bid {
 		}
 		if o := &s.option; o.ok {
 			server := p.serverFor(g, h)
-			out = append(out, bid{s: s, o: o, now: o.now && server == 0, ready: max(o.begin, server) + o.takes, serve: serve})
+			held := p.held(g, h, o, &s.pace)
+			out = append(out, bid{s: s, o: o, now: o.now && server == 0 && held == 0, held: held > 0, ready: max(o.begin, server, held) + o.takes, serve: serve})
 		}
 	}
 	p.offers = out

@@ -23,14 +23,15 @@ type pace struct {
 	prompt  float64       // nanoseconds per token
 	output  float64       // nanoseconds per token
 	service time.Duration // mean of recent calls; 0 while unknown
+	known   bool          // the rates were measured, not guessed
 }
 
 // paceOf is what was measured of the model on the node, else what was measured of it elsewhere scaled by the kinds of memory,
 // else what the node does with other models, else what is typical.
 func (p *Planner) paceOf(h *host, digest string, shape *Shape, weights, file uint64) pace {
 	known := h.Speeds[digest]
-	out := pace{load: known.Load, service: known.Service}
-	if !(known.Prompt > 0 && known.Decode > 0) {
+	out := pace{load: known.Load, service: known.Service, known: known.Prompt > 0 && known.Decode > 0}
+	if !out.known {
 		guess := p.guess(h, digest, shape, weights)
 		if !(known.Prompt > 0) {
 			known.Prompt = guess.Prompt

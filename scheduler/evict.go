@@ -158,6 +158,7 @@ func (h *host) sacrifice(f *fit, gone []bool, may func(j int) bool) room {
 func (h *host) compareValue(a, b int) int {
 	la, lb := h.Loaded[a], h.Loaded[b]
 	return cmp.Or(
+		compareBool(h.holds(a), h.holds(b)),
 		cmp.Compare(h.value(a), h.value(b)),
 		la.LastUsed.Compare(lb.LastUsed),
 		cmp.Compare(la.Name, lb.Name),

@@ -273,7 +273,9 @@ func (p *Planner) whyLoad(g *group, s *site, w way) Explanation {
 func (p *Planner) whyUnload(g *group, s *site, j int) Explanation {
 	h := p.hosts[s.host]
 	e := Explanation{Nodes: p.verdicts(g)}
-	chosen(e.Nodes, s.host)
+	if v := chosen(e.Nodes, s.host); v.Reason == ReasonHeld {
+		v.Reason = ReasonRoom
+	}
 	e.Summary = fmt.Sprintf("unload %s from %s: nothing runs on it, and %s needs the room", h.Loaded[j].Name, h.name(), g.model)
 	return e
 }

@@ -226,11 +226,13 @@ func (f *fit) wrongKind(embed bool) bool {
 }
 
 // shunned: the model spilled or ran out of memory there a short while ago, with that context or a smaller one.
-func (p *Planner) shunned(h *host, f *fit) bool { return p.now.Before(h.shunnedUntil(f)) }
+func (p *Planner) shunned(h *host, f *fit) bool {
+	return p.now.Before(h.shunnedUntil(f.digest, f.context))
+}
 
-func (h *host) shunnedUntil(f *fit) time.Time {
-	until := h.Avoid[f.digest]
-	if u, ok := h.Unfit[f.digest]; ok && f.context >= u.Context && u.Until.After(until) {
+func (h *host) shunnedUntil(digest string, context int) time.Time {
+	until := h.Avoid[digest]
+	if u, ok := h.Unfit[digest]; ok && context >= u.Context && u.Until.After(until) {
 		until = u.Until
 	}
 	return until

@@ -49,6 +49,7 @@ type resident struct {
 	kept    bool          // pinned, or not ours: never unloaded
 	leaving bool          // unloaded by this plan or before, or to be drained: takes nothing new
 	stuck   bool          // an unload left it in memory a moment ago, so it stays for now
+	barred  bool          // takes nothing: it spilled there
 	queued  bool          // some waiting task could run on it
 	wanted  bool          // a waiting task of this priority or above counts on it
 	since   time.Duration // how long it has been there
@@ -91,6 +92,7 @@ func (p *Planner) occupy(h *host) {
 		r.busy, r.leaving, r.stuck = l.Busy, l.Leaving, l.Stuck > 0 && p.now.Before(l.Retry)
 		r.kept = l.Foreign || (l.Pinned || p.limits.pinned(h, l.Name)) && !p.outgrown(l)
 		r.since, r.idle = p.now.Sub(l.Since), p.now.Sub(l.LastUsed)
+		r.barred = p.now.Before(h.shunnedUntil(l.Digest, l.Context))
 		h.calls += l.Busy
 		for _, context := range l.Affinity {
 			p.warmth[context] = true
@@ -256,7 +258,7 @@ func (h *host) compare() {
 	for j := range h.residents {
 		r := &h.residents[j]
 		packed := uint32(r.busy)<<16 | uint32(r.slots)<<4
-		for bit, is := range [...]bool{r.leaving, r.kept, r.queued} {
+		for bit, is := range [...]bool{r.leaving, r.kept, r.queued, r.hold() > 0} {
 			if is {
 				packed |= 1 << bit
 			}

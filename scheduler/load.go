@@ -183,7 +183,7 @@ func (p *Planner) plan(g *group, b *bid, n int) {
 	case b.now:
 		p.carryOut(g, b)
 		g.planned += b.s.fit.slots
-	case h.loading == nil && h.clearing == nil && !slices.ContainsFunc(b.o.way.evict, h.defended):
+	case !b.held && h.loading == nil && h.clearing == nil && !slices.ContainsFunc(b.o.way.evict, h.defended):
 		h.reserve(g, b.o.way)
 	}
 	p.expect(g, b, n)

@@ -104,6 +104,7 @@ const (
 	ReasonBusy     Reason = "busy"     // loaded, and every slot is busy
 	ReasonCalls    Reason = "calls"    // loaded, and the node runs as many calls as it may
 	ReasonRoom     Reason = "room"     // there is room, or will be once Evict is unloaded
+	ReasonHeld     Reason = "held"     // there will be room once Evict is unloaded, of which some are in use and have not had their time
 	ReasonShort    Reason = "short"    // no room while Stay stays
 	ReasonLoading  Reason = "loading"  // it is being loaded there
 	ReasonMaking   Reason = "making"   // room is being made for it

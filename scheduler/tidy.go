@@ -20,7 +20,7 @@ func (p *Planner) loadPins() {
 func (p *Planner) loadPin(i int, model string) {
 	h := p.hosts[i]
 	f := p.viewOf(&Task{Model: model}).fits[i]
-	if f.model == nil || p.shunned(h, f) || h.clearing != nil || h.reserved != nil || h.holds(f.digest) || h.MaxCalls > 0 && h.calls >= h.MaxCalls {
+	if f.model == nil || p.shunned(h, f) || h.clearing != nil || h.reserved != nil || h.has(f.digest) || h.MaxCalls > 0 && h.calls >= h.MaxCalls {
 		return
 	}
 	w := h.clear(f, h.spare)
@@ -41,8 +41,8 @@ func (p *Planner) loadPin(i int, model string) {
 	}
 }
 
-// holds reports whether a model is in the memory of the node, whatever its context.
-func (h *host) holds(digest string) bool {
+// has reports whether a model is in the memory of the node, whatever its context.
+func (h *host) has(digest string) bool {
 	return slices.ContainsFunc(h.residents, func(r resident) bool { return r.digest == digest })
 }
 

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -84,7 +85,7 @@ func (p *Planner) static(out *Finding, v *view, i int, pinned string) bool {
 		out.is(VerdictExcluded, ReasonPinned)
 	case p.shunned(h, f):
 		out.is(VerdictExcluded, ReasonSpilled)
-		out.For = h.shunnedUntil(f).Sub(p.now)
+		out.For = h.shunnedUntil(f.digest, f.context).Sub(p.now)
 	case candidate:
 		return false
 	case v.blocked(h, i):
@@ -140,7 +141,11 @@ func (p *Planner) roomVerdict(out *Finding, h *host, f *fit) {
 	for _, j := range w.evict {
 		out.Evict = append(out.Evict, h.Loaded[j].Name)
 	}
-	if w.ok {
+	switch {
+	case w.ok && slices.ContainsFunc(w.evict, h.holds):
+		out.Reason = ReasonHeld
+		return
+	case w.ok:
 		out.is(VerdictFits, ReasonRoom)
 		return
 	}
@@ -186,6 +191,8 @@ func (v *Finding) Why() string {
 		return fmt.Sprintf("loaded, and the machine runs %d of %d calls", v.Busy, v.Of)
 	case ReasonRoom:
 		return v.room()
+	case ReasonHeld:
+		return v.room() + ", which was used just now and keeps the machine for a moment"
 	case ReasonShort:
 		return fmt.Sprintf("%s, %s short%s", v.room(), gib(v.Short), v.stays())
 	case ReasonLoading:

@@ -20,6 +20,8 @@ var Suite = []Workload{
 	{Name: "home", About: "independent streams on four real machines with two slots each", Fleet: Home(), Make: vague(homeStreams)},
 	{Name: "conversations", About: "40 conversations of six turns on the same machines, each with its past in the prompt", Fleet: Home(), Make: vague(conversations)},
 	{Name: "alternation", About: "A B A B: 40 calls in a minute for two models of which one card holds one", Fleet: Prototype().only("B"), Make: vague(alternation)},
+	{Name: "alternation, short calls", About: "A B A B: 40 calls of a fifth of a second in a minute, for two models that take 3.7 s to load and of which one card holds one",
+		Fleet: quick(), Make: shortAlternation},
 	{Name: "wave", About: "a text every ten seconds, written by one model and judged by another, on one card that holds one of them", Fleet: Prototype().only("B"), Make: vague(waveOf(10))},
 	{Name: "batch in waves", About: "the same with 100 texts at once", Fleet: Prototype().only("B"), Make: vague(waveOf(0)), Few: true},
 	{Name: "embedding storm", About: "chat on A+B+C, and 120 embeddings at once every three minutes", Fleet: Prototype(), Make: vague(storm)},
@@ -78,6 +80,24 @@ func alternation(rnd *rand.Rand) []Call {
 	c := &calls{Rand: rnd}
 	for i := range 40 {
 		c.add(Call{Run: "run", At: time.Duration(i) * 1500 * time.Millisecond, Model: []string{"w32", "w14"}[i%2], Prompt: c.between(300, 800), Output: c.between(30, 80)})
+	}
+	return c.list
+}
+
+// quick is a fast card and two small models of which it holds one.
+func quick() Fleet {
+	rates := map[string]Rate{"a": {4000, 200}, "b": {4000, 200}}
+	return Fleet{
+		Machines: []Machine{{Name: "card", Kind: scheduler.PoolDevice, Usable: 7 * gb, LoadRate: 5 * gb, Fixed: 2900 * time.Millisecond, Unload: 500 * time.Millisecond,
+			Lag: 500 * time.Millisecond, Rates: rates}},
+		Models: []Model{{Name: "a", Need: 5 * gb, File: 4 * gb}, {Name: "b", Need: 5 * gb, File: 4 * gb}},
+	}
+}
+
+func shortAlternation(rnd *rand.Rand) []Call {
+	c := &calls{Rand: rnd}
+	for i := range 40 {
+		c.add(Call{Run: "run", At: time.Duration(i)*1500*time.Millisecond + seconds(c.Float64()/2), Model: []string{"a", "b"}[i%2], Prompt: c.between(200, 400), Output: c.between(20, 30)})
 	}
 	return c.list
 }
