@@ -33,6 +33,7 @@ type monitor struct {
 	run     context.Context
 	end     context.CancelFunc
 	work    sync.WaitGroup
+	drawn   graphics // of the one goroutine that looks
 
 	mu      sync.Mutex
 	report  *workerv1.NodeReport // nil before the first look
@@ -122,6 +123,7 @@ func (m *monitor) look(ctx context.Context, numbers func(context.Context) (hwpro
 	}
 	r.Time = timestamppb.Now()
 	m.machine.tell(r)
+	m.drawn.look(r)
 	return r
 }
 

@@ -159,7 +159,7 @@ func (a *app) greet(addr net.Addr, w *worker.Worker, took time.Duration) error {
 	if w != nil {
 		var line string
 		line, model = ui.WorkerLine(style, w.Report())
-		fmt.Fprintln(a.stdout, line)
+		fmt.Fprintf(a.stdout, "%s\n%s", line, ui.Warnings(style, w.Report()))
 	}
 	fmt.Fprintf(a.stdout, "%s ledger   %s\n", style.Mark("completed"), filepath.Join(a.config.DataDir, ledgerDir))
 	if a.config.InsecureLAN && !loopback(hostOf(addr)) {

@@ -84,7 +84,8 @@ func (a *app) greetWorker(w *worker.Worker, id string) error {
 	}
 	line, _ := ui.WorkerLine(a.style(a.stdout), w.Report())
 	reach := lanAddresses(addr)
-	fmt.Fprintf(a.stdout, "loopkeeper %s   worker %s   fleet %s   %s\n%s\n", fullVersion(), a.config.Name, a.config.Fleet, a.howFound(addr, reach), line)
+	fmt.Fprintf(a.stdout, "loopkeeper %s   worker %s   fleet %s   %s\n%s\n%s", fullVersion(), a.config.Name, a.config.Fleet, a.howFound(addr, reach), line,
+		ui.Warnings(a.style(a.stdout), w.Report()))
 	switch {
 	case !loopback(hostOf(addr)):
 		a.warnInsecure(addr)

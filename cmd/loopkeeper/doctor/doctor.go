@@ -82,7 +82,7 @@ type Network struct {
 
 // Examine returns the findings in the order in which things depend on each other.
 func Examine(f Facts) []Finding {
-	return slices.Concat(settings(f.Settings), hardware(f.Hardware), server(f.Ollama), variables(f.Ollama.Env, f.Settings), data(f.Data), port(f.Port, f.Settings),
+	return slices.Concat(settings(f.Settings), hardware(f.Hardware), server(f.Ollama), graphics(f.Hardware, f.Ollama), variables(f.Ollama.Env, f.Settings), data(f.Data), port(f.Port, f.Settings),
 		network(f.Network, f.Settings))
 }
 

@@ -47,7 +47,11 @@ func TestWhatIsWrongIsFoundWithANextStep(t *testing.T) {
 		"models that never go, too": {func(f *Facts) { f.Ollama.Env["OLLAMA_KEEP_ALIVE"] = "-5m" }, Finding{Warning, "ollama", "OLLAMA_KEEP_ALIVE=-5m", "restart"}},
 		"another context":           {func(f *Facts) { f.Ollama.Env["OLLAMA_CONTEXT_LENGTH"] = "4096" }, Finding{Warning, "ollama", "default_context is 8192", "OLLAMA_CONTEXT_LENGTH=8192"}},
 		"one model at once":         {func(f *Facts) { f.Ollama.Env["OLLAMA_MAX_LOADED_MODELS"] = "1" }, Finding{Warning, "ollama", "no second model", "remove it"}},
-		"data of somebody else":     {func(f *Facts) { f.Data.Err = "permission denied" }, Finding{Error, "data", "/data cannot be written: permission denied", "--data-dir"}},
+		"graphics that Ollama leaves out": {func(f *Facts) { // project-nomad#1092
+			f.Hardware.Devices[0] = hwprobe.Device{Vendor: hwprobe.AMD, Name: "AMD Radeon 780M", State: hwprobe.StateOK, Integrated: hwprobe.Known(true)}
+			f.Ollama.Version = "0.30.5"
+		}, Finding{Warning, "ollama", "Ollama 0.30.5 leaves AMD Radeon 780M", "OLLAMA_IGPU_ENABLE=1"}},
+		"data of somebody else": {func(f *Facts) { f.Data.Err = "permission denied" }, Finding{Error, "data", "/data cannot be written: permission denied", "--data-dir"}},
 		"port taken": {func(f *Facts) { f.Port = Port{Address: "127.0.0.1:7701", Err: "address already in use"} },
 			Finding{Error, "port", "taken by another program", "--listen 127.0.0.1:0"}},
 		"worker of another fleet": {func(f *Facts) {
@@ -77,8 +81,12 @@ func TestWhatIsWrongIsFoundWithANextStep(t *testing.T) {
 // What is well stays said in other ways.
 func TestWhatIsWell(t *testing.T) {
 	for want, change := range map[string]func(*Facts){
-		"the worker den 0.1.0 answers at 127.0.0.1:7701":                                     func(f *Facts) { f.Port = Port{Address: "127.0.0.1:7701", Worker: "the worker den 0.1.0"} },
-		"0.0.0.0:7701 is free, for everybody on the network":                                 func(f *Facts) { f.Port.Address, f.Settings.InsecureLAN = "0.0.0.0:7701", true },
+		"the worker den 0.1.0 answers at 127.0.0.1:7701":     func(f *Facts) { f.Port = Port{Address: "127.0.0.1:7701", Worker: "the worker den 0.1.0"} },
+		"0.0.0.0:7701 is free, for everybody on the network": func(f *Facts) { f.Port.Address, f.Settings.InsecureLAN = "0.0.0.0:7701", true },
+		"version 0.30.5 at http://127.0.0.1:11434": func(f *Facts) {
+			f.Hardware.Devices[0].Vendor, f.Hardware.Devices[0].Integrated = hwprobe.Intel, hwprobe.Known(true)
+			f.Ollama.Version, f.Ollama.Env["OLLAMA_IGPU_ENABLE"] = "0.30.5", "1"
+		},
 		"off: workers are named with --worker":                                               func(f *Facts) { f.Settings.MDNS = false },
 		"no accelerator, models run on the processor: 32.0 GiB, how much is free is unknown": func(f *Facts) { f.Hardware.Devices = nil },
 		"a, b, c, d, e, f and 2 more":                                                        func(f *Facts) { f.Ollama.Models = strings.Split("a b c d e f g h", " ") },

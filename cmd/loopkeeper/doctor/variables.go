@@ -5,11 +5,14 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/loopkeeper/loopkeeper/hwprobe"
+	"github.com/loopkeeper/loopkeeper/worker/ollama"
 )
 
 // Variables are those of Ollama that change what loopkeeper counts on. Ollama has its own environment, which need not be that of
 // this process: what is set here may not be set there.
-var Variables = []string{"OLLAMA_NUM_PARALLEL", "OLLAMA_KEEP_ALIVE", "OLLAMA_CONTEXT_LENGTH", "OLLAMA_MAX_LOADED_MODELS"}
+var Variables = []string{"OLLAMA_NUM_PARALLEL", "OLLAMA_KEEP_ALIVE", "OLLAMA_CONTEXT_LENGTH", "OLLAMA_MAX_LOADED_MODELS", "OLLAMA_IGPU_ENABLE"}
 
 // variables finds settings of Ollama that hurt, as they are set in this process.
 func variables(env map[string]string, s Settings) (found []Finding) {
@@ -40,4 +43,24 @@ func forever(keep string) bool {
 	}
 	d, err := time.ParseDuration(strings.TrimSpace(keep))
 	return err == nil && d < 0
+}
+
+// graphics finds an accelerator that Ollama leaves out unless it is told not to: from 0.30 on one that is a part of the processor, of
+// AMD or Intel, where there is no other.
+func graphics(r hwprobe.Report, o Ollama) []Finding {
+	name := ""
+	for _, d := range r.Devices {
+		if d.State != hwprobe.StateOK && d.State != hwprobe.StateAsleep {
+			continue
+		}
+		if integrated, known := d.Integrated.Value(); !known || !integrated || d.Vendor != hwprobe.AMD && d.Vendor != hwprobe.Intel {
+			return nil
+		}
+		name = d.Name
+	}
+	if on, err := strconv.ParseBool(o.Env["OLLAMA_IGPU_ENABLE"]); name == "" || o.Simulated || err == nil && on || !ollama.LeavesIntegratedOut(o.Version) {
+		return nil
+	}
+	return []Finding{{Warning, "ollama", fmt.Sprintf("Ollama %s leaves %s, which is a part of the processor, out unless OLLAMA_IGPU_ENABLE=1 is set for it", o.Version, name),
+		"set OLLAMA_IGPU_ENABLE=1 for Ollama, then restart Ollama"}}
 }

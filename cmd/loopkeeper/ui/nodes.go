@@ -212,6 +212,15 @@ func problems(s Style, b *strings.Builder, n *coordinatorv1.Node, now time.Time)
 // incidentNews is how long an incident is shown without being asked for.
 const incidentNews = 15 * time.Minute
 
+// Warnings are what a machine's own look at itself found.
+func Warnings(s Style, r *workerv1.NodeReport) string {
+	var b strings.Builder
+	for _, w := range r.GetWarnings() {
+		b.WriteString(s.Finding(s.bad(), w.GetText(), w.GetNext()))
+	}
+	return b.String()
+}
+
 // WorkerLine says in one line what a worker's machine is, and names a model to try.
 func WorkerLine(s Style, r *workerv1.NodeReport) (line, model string) {
 	device := "no GPU"
