@@ -73,7 +73,7 @@ func Start(ctx context.Context, o Options) (*Coordinator, error) {
 	c.engine = engine.New(engine.Options{Store: o.Store, Host: o.Host, MaxScripts: o.MaxRuns, ReattachGrace: o.Grace,
 		Limits: o.limits(), Hours: o.Hours, Nodes: o.Nodes, Resources: o.Resources, Log: o.Log.With("part", "engine")})
 	fo := fleet.Options{Fleet: o.Fleet, Version: o.Version, Static: o.Workers, Local: o.Local, Interval: o.Interval, Dial: o.Dial,
-		LostAfter: o.LostAfter, Memory: o.Store, Lost: c.engine.Lost, Log: o.Log.With("part", "fleet")}
+		LostAfter: o.LostAfter, Memory: o.Store, Lost: c.engine.Lost, Note: c.engine.Reported, Log: o.Log.With("part", "fleet")}
 	if o.Discover != nil {
 		fo.Find = o.Discover.Find
 	}

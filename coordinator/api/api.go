@@ -22,7 +22,7 @@ type Options struct {
 	Store     ledger.Store
 	Host      script.Host
 	Limits    scheduler.Limits
-	Context   func(model string) int // configured context of a model, tokens per slot; 0: the default
+	Context   func(snap scheduler.Snapshot, model string) int // of a model where nobody says one, tokens per slot; 0: the default
 	Pulls     *pull.Puller
 	Suggest   func(context.Context) ([]pull.Suggestion, error) // downloads that would pay; nil: nobody wants to know
 	Settings  []string                                         // ids or names of nodes that the settings say something about

@@ -31,7 +31,7 @@ func (s *Server) explainModel(ctx context.Context, r *coordinatorv1.ExplainReque
 		return nil, err
 	}
 	if asked == 0 {
-		asked = s.o.Context(model)
+		asked = s.o.Context(f.snap, model)
 	}
 	if len(f.snap.Nodes) > 0 && !has(f.snap, model) {
 		return nil, apierr.New(apierr.NotFound, "no machine has a model named %s", model).

@@ -26,6 +26,7 @@ func (s *Server) findings(f known) []*coordinatorv1.Finding {
 	if len(f.views) == 0 {
 		return out // none was ever seen: nothing is known to be wrong
 	}
+	out = append(out, largeReserves(f.snap)...)
 	for _, node := range s.o.Settings {
 		if !named(f.views, node) {
 			out = append(out, &coordinatorv1.Finding{Code: "node_unknown", Node: node, Text: fmt.Sprintf("the settings speak of a machine %s, which was never seen", node),
@@ -34,6 +35,23 @@ func (s *Server) findings(f known) []*coordinatorv1.Finding {
 	}
 	return out
 }
+
+// largeReserves are pools of which as much is kept free as they have, so that no model is ever put there.
+func largeReserves(snap scheduler.Snapshot) (out []*coordinatorv1.Finding) {
+	for _, n := range snap.Nodes {
+		for _, p := range n.Pools {
+			if p.Total.Known && p.Reserve > 0 && p.Reserve >= p.Total.N {
+				name := cmp.Or(n.Name, n.ID)
+				out = append(out, &coordinatorv1.Finding{Code: "reserve_too_large", Node: name,
+					Text: fmt.Sprintf("%s keeps %.1f GiB free in %s, which has %.1f: no model is put there", name, gibibytes(p.Reserve), p.ID, gibibytes(p.Total.N)),
+					Next: []string{"lower nodes." + name + ".reserve in the settings, or the reserve of worker.hardware on that machine"}})
+			}
+		}
+	}
+	return out
+}
+
+func gibibytes(n uint64) float64 { return float64(n) / (1 << 30) }
 
 func named(views []fleet.View, node string) bool {
 	return slices.ContainsFunc(views, func(v fleet.View) bool { return v.ID == node || v.Name == node })
@@ -79,7 +97,7 @@ func (s *Server) checkPin(f known, model, node string) *coordinatorv1.Finding {
 		}
 		return pin("pin_unknown", fmt.Sprintf("%s is pinned to %s, which was never seen", model, node), "loopkeeper nodes", "check models.pins in the settings: loopkeeper config show")
 	}
-	for _, n := range scheduler.Fit(f.snap, scheduler.FitQuestion{Model: model, Context: s.o.Context(model)}, s.o.Limits).Nodes {
+	for _, n := range scheduler.Fit(f.snap, scheduler.FitQuestion{Model: model, Context: s.o.Context(f.snap, model)}, s.o.Limits).Nodes {
 		switch {
 		case n.Node != node && n.Name != node:
 		case !n.Pulled:

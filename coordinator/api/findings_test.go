@@ -42,3 +42,20 @@ func TestFindingsBetweenMachinesAndSettings(t *testing.T) {
 		t.Errorf("explained with %v, %v", e.GetFindings(), err)
 	}
 }
+
+// Of a pool of which all is kept free no model gets anything, which is no fault of the models.
+func TestAReserveThatLeavesNothingIsSaid(t *testing.T) {
+	for reserve, want := range map[uint64]string{4 << 30: "", 8 << 30: "the attic keeps 8.0 GiB free in gpu, which has 8.0: no model is put there",
+		20 << 30: "the attic keeps 20.0 GiB free in gpu, which has 8.0: no model is put there"} {
+		r := newRigWith(t, func(o *coordinator.Options) { o.Nodes = map[string]engine.NodeLimits{"attic": {Reserve: reserve}} }, newMachine("attic"))
+		got := ""
+		for _, f := range r.nodes().GetFindings() {
+			if f.GetCode() == "reserve_too_large" {
+				got += f.GetText()
+			}
+		}
+		if got != want {
+			t.Errorf("a reserve of %d: %q", reserve, got)
+		}
+	}
+}

@@ -37,7 +37,7 @@ func (s *Server) fit(ctx context.Context, r *coordinatorv1.FitRequest) (*coordin
 			WithNext("loopkeeper fit " + q.Model + " --gguf FILE, with the file or its first megabytes")
 	}
 	if q.Context == 0 && q.Shape == nil {
-		q.Context = s.o.Context(q.Model)
+		q.Context = s.o.Context(snap, q.Model)
 	}
 	report := scheduler.Fit(snap, q, s.o.Limits)
 	out := &coordinatorv1.FitResponse{Model: report.Model, Digest: report.Digest, Context: int32(report.Context), Asked: int32(q.Context), Trained: int32(trained(snap, q))}

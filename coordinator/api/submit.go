@@ -70,7 +70,7 @@ func (s *Server) submit(ctx context.Context, r *coordinatorv1.SubmitRequest) (*c
 		return nil, err
 	}
 	out := &coordinatorv1.SubmitResponse{}
-	if err := s.admit(ctx, r.GetModels(), out); err != nil {
+	if err := s.admit(ctx, r.GetModels(), r.GetBundle() == nil, out); err != nil {
 		return nil, err
 	}
 	if r.GetDryRun() {
@@ -141,8 +141,9 @@ func (s *Server) describe(ctx context.Context, p script.Program) (script.Interfa
 	return i, err
 }
 
-// admit checks every model that the run is known to need against the fleet.
-func (s *Server) admit(ctx context.Context, models []string, out *coordinatorv1.SubmitResponse) error {
+// admit checks every model that the run is known to need against the fleet. asks says that each is to answer prompts, as those of the
+// built-in workflows are; what a script does with one is its own affair.
+func (s *Server) admit(ctx context.Context, models []string, asks bool, out *coordinatorv1.SubmitResponse) error {
 	snap, err := s.o.Engine.Snapshot(ctx)
 	if err != nil {
 		return err
@@ -156,7 +157,14 @@ func (s *Server) admit(ctx context.Context, models []string, out *coordinatorv1.
 		if m == "" {
 			return apierr.New(apierr.InvalidArgument, "a model has no name").WithNext("loopkeeper nodes lists the models of every machine")
 		}
-		ok, why := scheduler.Admit(snap, m, s.o.Context(m), s.o.Limits)
+		embeds := onlyEmbeds(snap, m)
+		if embeds && asks {
+			return apierr.New(apierr.InvalidArgument, "%s only makes embeddings: it answers no prompt", m).
+				WithNext("choose a model that writes text; loopkeeper models shows which there are")
+		} else if embeds {
+			out.Notes = append(out.Notes, m+" only makes embeddings: calls that ask it for text fail")
+		}
+		ok, why := scheduler.Admit(snap, m, s.o.Context(snap, m), s.o.Limits)
 		out.Fits = append(out.Fits, &coordinatorv1.ModelFit{Model: m, Explanation: explanation(m, why)})
 		switch {
 		case !ok && why.Wait == scheduler.WaitModel:
@@ -168,6 +176,12 @@ func (s *Server) admit(ctx context.Context, models []string, out *coordinatorv1.
 		}
 	}
 	return nil
+}
+
+// onlyEmbeds reports whether a model is one for embeddings wherever it is.
+func onlyEmbeds(snap scheduler.Snapshot, name string) bool {
+	other := func(m scheduler.Model) bool { return ollamaName(m.Name) == ollamaName(name) && !m.Embedding }
+	return has(snap, name) && !slices.ContainsFunc(snap.Nodes, func(n scheduler.Node) bool { return slices.ContainsFunc(n.Models, other) })
 }
 
 // pullCommand has the first machine that could hold a model download it.

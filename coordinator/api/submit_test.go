@@ -8,6 +8,7 @@ import (
 
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
+	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
 )
 
 const oneItem = `{"model":"small:1b","prompt":"Say {{item}}","items":["x"]}`
@@ -140,6 +141,37 @@ func TestAdmission(t *testing.T) {
 	}
 	if runs, err := r.client.ListRuns(t.Context(), &coordinatorv1.ListRunsRequest{}); err != nil || len(runs.GetRuns()) != 0 {
 		t.Errorf("a dry run left %v, %v", runs, err)
+	}
+}
+
+// A model that only makes embeddings answers no prompt, which is known before a run of prompts begins. A script may embed with it.
+func TestAModelForEmbeddingsAnswersNoPrompt(t *testing.T) {
+	m := newMachine("attic")
+	m.report.Models = append(m.report.Models, &workerv1.Model{Name: "embed:latest", Digest: "ee", FileBytes: 1 << 28, Embedding: true, Shape: m.report.Models[0].Shape})
+	r := newRig(t, m)
+	for _, dry := range []bool{true, false} {
+		q := &coordinatorv1.SubmitRequest{Workflow: &coordinatorv1.SubmitRequest_BuiltIn{BuiltIn: "map"}, InputJson: []byte(oneItem), Models: []string{"small:1b", "embed"}, DryRun: dry}
+		_, err := r.ask(q)
+		refused(t, err, apierr.InvalidArgument, "embed only makes embeddings: it answers no prompt")
+		if err != nil && len(err.Next) == 0 {
+			t.Error("it comes without advice")
+		}
+	}
+	out, err := r.ask(&coordinatorv1.SubmitRequest{Workflow: &coordinatorv1.SubmitRequest_Bundle{Bundle: bundle(t, "export default async function flow() {}")}, Models: []string{"embed"}})
+	if err != nil || len(out.GetNotes()) != 1 || !strings.Contains(out.GetNotes()[0], "only makes embeddings") {
+		t.Errorf("a script: %v, %v", out, err)
+	}
+}
+
+// A dry run says that nothing would begin now when every machine is paused.
+func TestADryRunSaysWhatWouldWait(t *testing.T) {
+	r := newRig(t, newMachine("attic"))
+	if _, err := r.client.UseNode(t.Context(), &coordinatorv1.UseNodeRequest{Node: "attic", Use: "pause"}); err != nil {
+		t.Fatal(err)
+	}
+	out, err := r.ask(&coordinatorv1.SubmitRequest{Workflow: &coordinatorv1.SubmitRequest_BuiltIn{BuiltIn: "map"}, InputJson: []byte(oneItem), Models: []string{"small:1b"}, DryRun: true})
+	if err != nil || len(out.GetNotes()) != 1 || out.GetNotes()[0] != "small:1b waits for a machine: the attic (paused)" || out.GetFits()[0].GetExplanation().GetWaitingFor() != "node" {
+		t.Errorf("%v, %v", out, err)
 	}
 }
 

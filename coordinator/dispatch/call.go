@@ -108,7 +108,7 @@ func (d *Dispatcher) generate(ctx context.Context, client workerv1.WorkerService
 			return nil, err
 		}
 		if p := msg.GetProgress(); p != nil {
-			d.o.Sink.Progressed(engine.Progress{Key: a.Key, Tokens: p.GetTokens(), TokensPerSecond: p.GetTokensPerSecond(), Phase: p.GetPhase()})
+			d.o.Sink.Progressed(engine.Progress{Key: a.Key, Tokens: tokens(p.GetTokens()), TokensPerSecond: rate(p.GetTokensPerSecond()), Phase: brief(p.GetPhase())})
 		}
 		if o := msg.GetOutcome(); o != nil {
 			return o, nil
@@ -169,7 +169,10 @@ func broken(err error) error {
 func result(o *workerv1.Outcome) engine.Result {
 	r := engine.Result{Value: o.GetValueJson(), Text: o.GetText(), Prompt: o.GetPrompt(), Raw: o.GetRaw(), Thinking: o.GetThinking(), Report: report(o.GetReport())}
 	if f := o.GetFailure(); f != nil {
-		r.Failure = &engine.Failure{Kind: f.GetKind(), Message: f.GetMessage(), Advice: advice(f.GetAdvice()), Next: f.GetNext()}
+		r.Failure = &engine.Failure{Kind: brief(f.GetKind()), Message: cut(f.GetMessage(), mostMessage), Advice: advice(f.GetAdvice())}
+		for _, n := range f.GetNext()[:min(len(f.GetNext()), mostNext)] {
+			r.Failure.Next = append(r.Failure.Next, cut(n, mostMessage))
+		}
 	}
 	return r
 }
@@ -188,7 +191,7 @@ func advice(a workerv1.Advice) engine.Advice {
 }
 
 func report(r *workerv1.Report) engine.Report {
-	return engine.Report{Model: r.GetModel(), Digest: r.GetDigest(), Ollama: r.GetOllamaVersion(), Endpoint: r.GetEndpoint(), DoneReason: r.GetDoneReason(),
-		PromptTokens: r.GetPromptTokens(), OutputTokens: r.GetOutputTokens(), LoadNanos: r.GetLoadNanos(), PromptNanos: r.GetPromptNanos(),
-		OutputNanos: r.GetOutputNanos(), TotalNanos: r.GetTotalNanos(), Options: r.GetOptionsJson(), Simulated: r.GetSimulated(), Repaired: r.GetRepaired()}
+	return engine.Report{Model: brief(r.GetModel()), Digest: brief(r.GetDigest()), Ollama: brief(r.GetOllamaVersion()), Endpoint: brief(r.GetEndpoint()), DoneReason: brief(r.GetDoneReason()),
+		PromptTokens: tokens(r.GetPromptTokens()), OutputTokens: tokens(r.GetOutputTokens()), LoadNanos: nanos(r.GetLoadNanos()), PromptNanos: nanos(r.GetPromptNanos()),
+		OutputNanos: nanos(r.GetOutputNanos()), TotalNanos: nanos(r.GetTotalNanos()), Options: r.GetOptionsJson(), Simulated: r.GetSimulated(), Repaired: r.GetRepaired()}
 }

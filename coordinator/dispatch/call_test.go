@@ -2,8 +2,11 @@ package dispatch
 
 import (
 	"context"
+	"math"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
@@ -73,6 +76,32 @@ func TestOutcomeIsHandedInWhole(t *testing.T) {
 		}
 		if diff := cmp.Diff([]engine.Progress{{Key: "k", Tokens: 7, TokensPerSecond: 3.5, Phase: "writing"}}, r.progress); diff != "" {
 			t.Error(diff)
+		}
+	})
+}
+
+// Numbers and texts of a worker go into the books and into sums, so they are bounded.
+func TestAnOutcomeThatMakesNoSenseIsBounded(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		long := strings.Repeat("ü", 1<<16)
+		r.m.answer = func(_ context.Context, _ proto.Message, send func(*workerv1.GenerateResponse) error) (*workerv1.Outcome, error) {
+			p := &workerv1.Progress{Tokens: -7, TokensPerSecond: math.NaN(), Phase: long}
+			if err := send(&workerv1.GenerateResponse{Event: &workerv1.GenerateResponse_Progress{Progress: p}}); err != nil {
+				return nil, err
+			}
+			return &workerv1.Outcome{Failure: &workerv1.Failure{Kind: long, Message: long, Next: slices.Repeat([]string{long}, 9)},
+				Report: &workerv1.Report{PromptTokens: math.MaxInt64, OutputTokens: -1, LoadNanos: math.MinInt64, TotalNanos: math.MaxInt64}}, nil
+		}
+		got := r.one(attempt("k", engine.CallGenerate, `{"prompt":"p"}`, ""))
+		if f := got.Failure; len(f.Kind) > 1100 || len(f.Message) > 8200 || len(f.Next) != 8 || len(f.Next[7]) > 8200 {
+			t.Errorf("a failure with texts of %d, %d, %d × %d bytes", len(f.Kind), len(f.Message), len(f.Next), len(f.Next[7]))
+		}
+		month := int64(30 * 24 * time.Hour)
+		if d := cmp.Diff(engine.Report{PromptTokens: 1 << 32, TotalNanos: month}, got.Report); d != "" {
+			t.Error(d)
+		}
+		if p := r.progress[0]; p.Tokens != 0 || p.TokensPerSecond != 0 || len(p.Phase) > 1100 {
+			t.Errorf("%d tokens, %g a second", p.Tokens, p.TokensPerSecond)
 		}
 	})
 }

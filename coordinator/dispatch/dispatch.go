@@ -166,7 +166,7 @@ func (d *Dispatcher) attempt(f *flight, a engine.Attempt) engine.Result {
 		client, ok := d.o.Nodes.Client(a.Node)
 		if !ok {
 			if d.o.Nodes.State(a.Node) == scheduler.NodeLost {
-				return failed(a.Key, "node_lost", engine.OtherNode, apierr.New(apierr.Unavailable, "node %s is gone", a.Node))
+				return failed(a.Key, "node_lost", engine.OtherNode, apierr.New(apierr.Unavailable, "node %s is gone", a.Node).WithNext("loopkeeper nodes"))
 			}
 			d.pause(f)
 			continue

@@ -14,8 +14,8 @@ import (
 func (d *Dispatcher) Load(node string, dec scheduler.Decision) {
 	d.move(node, dec, func(ctx context.Context, c workerv1.WorkerServiceClient) (engine.Move, error) {
 		r, err := c.Load(ctx, &workerv1.LoadRequest{Model: spec(dec)})
-		m := engine.Move{Took: time.Duration(r.GetLoadNanos()), Spilled: r.GetSpilled(), Size: r.GetLoaded().GetSizeBytes(), VRAM: r.GetLoaded().GetVramBytes()}
-		if err == nil && r.ObservedBytes != nil {
+		m := engine.Move{Took: time.Duration(nanos(r.GetLoadNanos())), Spilled: r.GetSpilled(), Size: size(r.GetLoaded().GetSizeBytes()), VRAM: size(r.GetLoaded().GetVramBytes())}
+		if err == nil && r.ObservedBytes != nil && r.GetObservedBytes() <= mostBytes {
 			m.Observed = scheduler.Bytes{N: r.GetObservedBytes(), Known: true}
 		}
 		return m, err
@@ -42,7 +42,7 @@ func (d *Dispatcher) Unload(node string, dec scheduler.Decision) {
 
 func (d *Dispatcher) move(node string, dec scheduler.Decision, call func(context.Context, workerv1.WorkerServiceClient) (engine.Move, error)) {
 	d.begin(func() {
-		m, err := engine.Move{}, error(apierr.New(apierr.Unavailable, "node %s is not connected", node))
+		m, err := engine.Move{}, error(apierr.New(apierr.Unavailable, "node %s is not connected", node).WithNext("loopkeeper nodes"))
 		if client, ok := d.o.Nodes.Client(node); ok {
 			m, err = call(d.ctx, client)
 		}

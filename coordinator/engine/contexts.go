@@ -57,8 +57,11 @@ func (c *contexts) want(model string, tokens int) {
 func (c *contexts) of(model string) int { return c.need[tagged(model)] }
 
 // Context is the context of a model where a run asks for none, in tokens per slot: the configured one, else the default, or the
-// largest that fits where the default fits no machine. 0: nothing useful is known.
-func (e *Engine) Context(model string) int { return e.baseContext(model, e.fleet.Nodes()) }
+// largest that fits where the default fits no machine of the snapshot, as Snapshot gives it: what is kept free there and what loads
+// were seen to take is known to the engine alone. 0: nothing useful is known.
+func (e *Engine) Context(s scheduler.Snapshot, model string) int {
+	return e.baseContext(model, s.Nodes)
+}
 
 func (e *Engine) baseContext(model string, nodes []scheduler.Node) int {
 	if c := e.configured(model); c > 0 {

@@ -42,6 +42,33 @@ func TestAContextIsChosenFromWhatFits(t *testing.T) {
 	}
 }
 
+// What is kept free on a machine is not there for a context: the one that is chosen for a run is one that its machine takes.
+func TestAChosenContextLeavesTheReserve(t *testing.T) {
+	p := program(t, oneCall)
+	synctest.Test(t, func(t *testing.T) {
+		f := newFarm(1)
+		f.nodes[0].Pools[0].Total.N, f.nodes[0].Pools[0].Free.N = 8*gib, 8*gib
+		r := newRig(t, f, Options{Nodes: map[string]NodeLimits{"box-1": {Reserve: 1200 << 20}}})
+		snap, err := r.e.Snapshot(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		chosen := r.e.Context(snap, "small:8b")
+		if free := r.e.baseContext("small:8b", f.Nodes()); chosen < leastContext || chosen >= free {
+			t.Errorf("%d tokens with a reserve, %d without", chosen, free)
+		}
+		if ok, why := scheduler.Admit(snap, "small:8b", chosen, scheduler.Limits{}); !ok {
+			t.Errorf("%d tokens do not fit: %s", chosen, why.Summary)
+		}
+		if v := r.wait(r.submit(p, nil)); v.Status != run.Completed {
+			t.Errorf("%s: %+v", v.Status, v.Failures)
+		}
+		if got := f.sent()[0].Context; got != chosen {
+			t.Errorf("sent with %d tokens, %d were chosen", got, chosen)
+		}
+	})
+}
+
 // ollama#8903, Aider#4687: clients whose options differ have a model loaded anew on each call.
 func TestStepsThatAskForOtherContextsCauseNoReload(t *testing.T) {
 	p := program(t, `

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +19,8 @@ const (
 	IncidentVanished = "vanished" // a model of ours is gone, and nobody here unloaded it
 	IncidentOpened   = "opened"   // a node, or a model on it, is not used for a while because calls failed there
 	IncidentStuck    = "stuck"    // an unload left its model in memory
-	IncidentUse      = "use"      // a person drained, paused or resumed a node
+	IncidentUse      = "use"      // a person drained, paused or resumed a node, or a pause ended
+	IncidentReport   = "report"   // a node reported what cannot be
 )
 
 // Incident is something that happened to a node and that no run tells.
@@ -29,9 +31,16 @@ func (e *Engine) Incidents(ctx context.Context, node string, limit int) ([]Incid
 	return e.o.Store.Incidents(ctx, node, limit)
 }
 
-// incident notes what happened, for the ledger and the log.
+// incident notes what happened, for the ledger and the log. What was asked for is no warning.
 func (t *turn) incident(node, kind, model, text string) {
-	t.e.o.Log.Warn("an incident", "node", node, "kind", kind, "model", model, "text", text)
+	level, more := slog.LevelWarn, []any{"node", node, "kind", kind}
+	if kind == IncidentUse || kind == IncidentPulled {
+		level = slog.LevelInfo
+	}
+	if model != "" {
+		more = append(more, "model", model)
+	}
+	t.e.o.Log.Log(context.Background(), level, text, more...)
 	t.commit.Incidents = append(t.commit.Incidents, ledger.Incident{Time: t.now, Node: node, Kind: kind, Model: model, Text: text})
 }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -111,5 +112,25 @@ func TestNoGhostAllocationAfterAPartition(t *testing.T) {
 		if err != nil || len(nodes[0].Kept) != 0 || nodes[0].Node.Loading != nil {
 			t.Errorf("ghosts: %+v %v", nodes[0], err)
 		}
+	})
+}
+
+// The log says what happened, and what a person asked for is no warning there.
+func TestTheLogSaysWhatHappened(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		r := newRig(t, newFarm(1), Options{Log: slog.New(slog.NewTextHandler(&out, nil))})
+		if err := r.e.Drain(t.Context(), "n1"); err != nil {
+			t.Fatal(err)
+		}
+		r.e.Reported("n1", "slots is -3, which is taken for 0")
+		synctest.Wait()
+		for _, want := range []string{`level=INFO msg="box-1 is drained" node=n1 kind=use`,
+			`level=WARN msg="a report of box-1 makes no sense: slots is -3, which is taken for 0" node=n1 kind=report`} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("the log lacks %s:\n%s", want, out.String())
+			}
+		}
+		r.e.Stop()
 	})
 }

@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -138,7 +140,7 @@ func (e *Engine) Moved(node string, m Move) {
 	e.inbox.put(func(t *turn) {
 		t.place = true
 		if m.Err != nil {
-			e.o.Log.Warn("a model could not be moved", "node", node, "action", m.Action, "model", m.Model, "err", m.Err)
+			e.noteFailedMove(node, m)
 		}
 		if !e.moves.ended(node, m, t.now) || m.Action != scheduler.Load {
 			return
@@ -148,9 +150,19 @@ func (e *Engine) Moved(node string, m Move) {
 			return
 		}
 		if n, known := e.roster()[node]; known {
+			e.limitsOf(&n).fill(&n)
 			t.verifyLoad(n, m)
 		}
 	})
+}
+
+// noteFailedMove logs a load or unload that failed. One that fails again and again is an incident, and told once.
+func (e *Engine) noteFailedMove(node string, m Move) {
+	level := slog.LevelWarn
+	if m.Action == scheduler.Unload && e.moves.of(node).stuck[m.Digest].times > unloadPauses {
+		level = slog.LevelDebug
+	}
+	e.o.Log.Log(context.Background(), level, fmt.Sprintf("the %s of %s failed", m.Action, m.Model), "node", node, "err", m.Err)
 }
 
 // judge takes in what a call's end says of its node.
@@ -186,6 +198,13 @@ func (t *turn) failedThere(node, digest, model, kind, what string) {
 		until.Sub(t.now).Round(time.Second), kind))
 }
 
+// Reported notes that a node reported what cannot be. It does not wait.
+func (e *Engine) Reported(node, text string) {
+	e.inbox.put(func(t *turn) {
+		t.incident(node, IncidentReport, "", fmt.Sprintf("a report of %s makes no sense: %s", e.roster().name(node), text))
+	})
+}
+
 // Lost implements Sink.
 func (e *Engine) Lost(node string) {
 	e.inbox.put(func(t *turn) {
@@ -207,6 +226,6 @@ func (t *turn) lose(f *flight, why string) { t.giveUp(f, run.KindNodeLost, why) 
 func (t *turn) giveUp(f *flight, kind, why string) {
 	t.orphan(f)
 	t.then(func() { t.e.dispatch.Cancel(f.node, f.key) })
-	cause := &run.Failure{Kind: kind, Message: why, Advice: run.OtherNode}
+	cause := &run.Failure{Kind: kind, Message: why, Advice: run.OtherNode, Next: []string{"loopkeeper nodes " + f.node}}
 	_ = t.execute(f.run, run.Finish{AttemptID: f.id, Evidence: run.Evidence{Node: f.node}, Failure: cause}) // logged there
 }

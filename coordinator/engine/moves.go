@@ -14,11 +14,11 @@ const (
 	reportGrace = 10 * time.Second
 	// failedAvoid is how long a model is not tried again on a node that failed to load it or ran out of memory.
 	failedAvoid = 30 * time.Second
-	// unloadPause is the pause after an unload that left its model in memory; it doubles up to unloadPauseMax, at which the
-	// scheduler counts without that room.
+	// unloadPause is the pause after an unload that left its model in memory; it doubles up to unloadPauseMax. An unload is tried
+	// again only when its room is needed, costs the machine nothing, and is all that helps who waits for that room.
 	unloadPause    = 2 * time.Second
-	unloadPauseMax = 10 * time.Minute
-	unloadPauses   = 2 // short ones
+	unloadPauseMax = 30 * time.Second
+	unloadPauses   = 2 // after so many the model counts as one that stays, and people are told
 )
 
 // moves is what the engine knows of loads that no report shows: those in flight, those that ended a moment ago, and when a
@@ -128,8 +128,8 @@ func (n *nodeMoves) stayed(digest string, now time.Time) {
 	s := n.stuck[digest]
 	s.times++
 	pause := unloadPauseMax
-	if s.times <= unloadPauses {
-		pause = unloadPause << (s.times - 1)
+	if s.times <= 4 {
+		pause = min(unloadPause<<(s.times-1), unloadPauseMax)
 	}
 	s.retry = now.Add(pause)
 	n.stuck[digest] = s

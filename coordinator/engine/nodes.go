@@ -67,11 +67,11 @@ func (e *Engine) stateOf(n *scheduler.Node, now time.Time) (state scheduler.Node
 		return n.State, "", time.Time{}
 	}
 	switch u := e.uses[n.ID]; {
-	case u.State == scheduler.NodePaused && u.Until.IsZero():
+	case u.paused(now) && u.Until.IsZero():
 		return scheduler.NodePaused, "paused", time.Time{}
-	case u.State == scheduler.NodePaused && now.Before(u.Until):
-		return scheduler.NodePaused, "paused until " + u.Until.Local().Format("2006-01-02 15:04"), u.Until
-	case u.State == scheduler.NodeDraining:
+	case u.paused(now):
+		return scheduler.NodePaused, "paused until " + clockOf(u.Until), u.Until
+	case u.drained():
 		return scheduler.NodeDraining, "draining: it takes nothing new until it is resumed", time.Time{}
 	}
 	if open, next := e.hoursOf(n).Open(now.Local()); !open {

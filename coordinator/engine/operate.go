@@ -2,7 +2,8 @@ package engine
 
 import (
 	"context"
-	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
@@ -12,50 +13,61 @@ import (
 
 // use is what a person wants of a node. It is kept in the ledger until the person says otherwise.
 type use struct {
-	State scheduler.NodeState `json:"state"` // draining or paused
-	Until time.Time           `json:"until,omitzero"`
+	State   scheduler.NodeState `json:"state"` // draining or paused
+	Until   time.Time           `json:"until,omitzero"`
+	Drained bool                `json:"drained,omitempty"` // of a paused node: it is drained when the pause is over
 }
 
-// Drain has a node, by its id or name, finish what runs there and take nothing new until Resume. NotFound: no such node.
+// paused reports whether a pause holds now.
+func (u use) paused(now time.Time) bool {
+	return u.State == scheduler.NodePaused && (u.Until.IsZero() || now.Before(u.Until))
+}
+
+// drained reports whether the node is to take nothing new, whatever else holds.
+func (u use) drained() bool { return u.State == scheduler.NodeDraining || u.Drained }
+
+// Drain has a node, by its id or name, finish what runs there and take nothing new until Resume; a pause goes on beside it. NotFound:
+// no such node.
 func (e *Engine) Drain(ctx context.Context, node string) error {
-	return e.setUse(ctx, node, func(time.Time) *use { return &use{State: scheduler.NodeDraining} }, "is drained")
+	return e.setUse(ctx, node, func(was use, now time.Time) (*use, string) {
+		if was.paused(now) {
+			was.Drained = true
+			return &was, "is drained, and paused meanwhile"
+		}
+		return &use{State: scheduler.NodeDraining}, "is drained"
+	})
 }
 
-// Pause frees a node now: what runs there is cancelled and placed elsewhere, which costs it no attempt, and our models go. It is used
-// again after so long, or with 0 at Resume. NotFound: no such node.
+// Pause frees a node now: what runs there is cancelled and placed elsewhere, which costs it no attempt, and our models go. It is over
+// after so long, or with 0 at Resume; a node that was drained is drained still. NotFound: no such node.
 func (e *Engine) Pause(ctx context.Context, node string, d time.Duration) error {
-	return e.setUse(ctx, node, func(now time.Time) *use {
-		u := &use{State: scheduler.NodePaused}
-		if d > 0 {
-			u.Until = now.Add(d)
+	return e.setUse(ctx, node, func(was use, now time.Time) (*use, string) {
+		u := &use{State: scheduler.NodePaused, Drained: was.drained()}
+		if d <= 0 {
+			return u, "is paused"
 		}
-		return u
-	}, "is paused")
+		u.Until = now.Add(d)
+		return u, "is paused until " + clockOf(u.Until)
+	})
 }
 
 // Resume uses a node again that was drained or paused. NotFound: no such node.
 func (e *Engine) Resume(ctx context.Context, node string) error {
-	return e.setUse(ctx, node, func(time.Time) *use { return nil }, "is used again")
+	return e.setUse(ctx, node, func(use, time.Time) (*use, string) { return nil, "is used again" })
 }
 
-func (e *Engine) setUse(ctx context.Context, node string, want func(now time.Time) *use, what string) error {
+// clockOf is a time for people.
+func clockOf(at time.Time) string { return at.Local().Format("2006-01-02 15:04") }
+
+func (e *Engine) setUse(ctx context.Context, node string, want func(was use, now time.Time) (*use, string)) error {
 	_, err := ask(ctx, e, func(t *turn) func() (struct{}, error) {
 		n, err := e.find(node)
 		if err != nil {
 			return reply(struct{}{}, err)
 		}
-		k := fact{kindUse, n.ID, ""}
-		u := want(t.now)
-		t.place = true
-		t.incident(n.ID, IncidentUse, "", fmt.Sprintf("%s %s", n.Name, what))
-		if u == nil {
-			delete(e.uses, n.ID)
-			t.commit.Learned = append(t.commit.Learned, learned(k, t.now, nil))
-			return reply(struct{}{}, nil)
-		}
-		e.uses[n.ID] = *u
-		t.commit.Learned = append(t.commit.Learned, learned(k, t.now, u))
-		if u.State == scheduler.NodePaused {
+		u, what := want(e.uses[n.ID], t.now)
+		t.use(n.ID, n.Name, u, what)
+		if u != nil && u.State == scheduler.NodePaused {
 			for _, f := range e.sortedFlights() {
 				if f.node == n.ID && f.sent {
 					t.giveUp(f, run.KindNodePaused, "the machine was paused")
@@ -65,6 +77,34 @@ func (e *Engine) setUse(ctx context.Context, node string, want func(now time.Tim
 		return reply(struct{}{}, nil)
 	})
 	return err
+}
+
+// use takes in what is wanted of a node from now on, nil for nothing, and says so in its history.
+func (t *turn) use(node, name string, u *use, what string) {
+	var row any
+	if u == nil {
+		delete(t.e.uses, node)
+	} else {
+		t.e.uses[node], row = *u, u
+	}
+	t.place = true
+	t.incident(node, IncidentUse, "", name+" "+what)
+	t.commit.Learned = append(t.commit.Learned, learned(fact{kindUse, node, ""}, t.now, row))
+}
+
+// endPauses ends those whose time is over.
+func (t *turn) endPauses() {
+	for _, id := range slices.Sorted(maps.Keys(t.e.uses)) {
+		u := t.e.uses[id]
+		if u.State != scheduler.NodePaused || u.paused(t.now) {
+			continue
+		}
+		if name := t.e.roster().name(id); u.Drained {
+			t.use(id, name, &use{State: scheduler.NodeDraining}, "is still drained: its pause is over")
+		} else {
+			t.use(id, name, nil, "is used again: its pause is over")
+		}
+	}
 }
 
 // find returns the node with an id, else the one with a name. NotFound, or InvalidArgument where several have that name.

@@ -101,6 +101,94 @@ func TestWhatAPauseStoppedMayGoOnThere(t *testing.T) {
 	})
 }
 
+// A pause for a while ends by itself, which its history tells; a machine that was drained is drained still then, whichever came first.
+func TestADrainSurvivesAPause(t *testing.T) {
+	for name, c := range map[string]struct {
+		drained, first bool
+		after          scheduler.NodeState
+		says           string
+	}{
+		"drained before":    {true, true, scheduler.NodeDraining, "box-1 is still drained: its pause is over"},
+		"drained meanwhile": {true, false, scheduler.NodeDraining, "box-1 is still drained: its pause is over"},
+		"not drained":       {false, false, scheduler.NodeUp, "box-1 is used again: its pause is over"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, newFarm(1), Options{})
+				drain := func() {
+					if err := r.e.Drain(t.Context(), "n1"); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if c.first {
+					drain()
+				}
+				if err := r.e.Pause(t.Context(), "n1", time.Hour); err != nil {
+					t.Fatal(err)
+				}
+				if c.drained && !c.first {
+					drain()
+				}
+				time.Sleep(30 * time.Minute)
+				if s, _ := r.state("n1"); s != scheduler.NodePaused {
+					t.Errorf("half an hour later: %s", s)
+				}
+				r.e.Stop()
+				r.start()
+				time.Sleep(31 * time.Minute)
+				if got := incidents(r, IncidentUse); len(got) == 0 || got[0] != c.says { // told when it ends, before anybody looks
+					t.Errorf("%q", got)
+				}
+				for range 2 { // the second time as the ledger has it
+					if s, _ := r.state("n1"); s != c.after {
+						t.Errorf("after the pause: %s", s)
+					}
+					r.e.Stop()
+					r.start()
+				}
+				if got := incidents(r, IncidentUse); !strings.HasPrefix(got[len(got)-1], "box-1 is ") || strings.Count(strings.Join(got, ";"), "pause is over") != 1 {
+					t.Errorf("%q", got)
+				}
+				if err := r.e.Resume(t.Context(), "n1"); err != nil {
+					t.Fatal(err)
+				}
+				if s, _ := r.state("n1"); s != scheduler.NodeUp {
+					t.Errorf("resumed: %s", s)
+				}
+			})
+		})
+	}
+}
+
+// A machine that is used again beside hundreds of waiting calls loads the model and shares the work, even where each call is over
+// long before a load is.
+func TestAResumedMachineSharesWhatWaits(t *testing.T) {
+	p := program(t, fortyItems)
+	synctest.Test(t, func(t *testing.T) {
+		f := newFarm(2)
+		f.takes = func(Attempt) time.Duration { return 200 * time.Millisecond }
+		r := newRig(t, f, Options{})
+		if err := r.e.Pause(t.Context(), "n2", time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		id := r.submit(p, items(3000)) // four at once: 150 seconds on one machine
+		time.Sleep(59 * time.Second)
+		if n := f.node("n2").loads; n != 0 {
+			t.Errorf("%d loads on a machine that is paused", n)
+		}
+		if v := r.wait(id); v.Status != run.Completed {
+			t.Fatalf("%+v", v)
+		}
+		on := map[string]int{}
+		for _, a := range f.sent() {
+			on[a.Node]++
+		}
+		if on["n2"] < 700 {
+			t.Errorf("the work went to %v", on)
+		}
+	})
+}
+
 func TestDrainLetsWhatRunsEnd(t *testing.T) {
 	p := program(t, fortyItems)
 	synctest.Test(t, func(t *testing.T) {

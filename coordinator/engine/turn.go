@@ -77,6 +77,7 @@ func (t *turn) store(bodies []ledger.Body) {
 // finish places what can be placed, makes the turn durable and lets its effects out.
 func (t *turn) finish() error {
 	e := t.e
+	t.endPauses()
 	t.expire()
 	t.host()
 	t.hear()

@@ -35,7 +35,8 @@ type Options struct {
 	Dial      func(addr string) (*grpc.ClientConn, error) // with the credentials to use
 	LostAfter time.Duration                               // silence after which a node is lost; 0 is 15 s
 	Memory    Memory
-	Lost      func(nodeID string) // called once when a node is lost; may be nil
+	Lost      func(nodeID string)       // called once when a node is lost; may be nil
+	Note      func(nodeID, text string) // called when a report says what cannot be, once for each field; may be nil, must not block
 	Log       *slog.Logger
 }
 

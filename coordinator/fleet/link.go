@@ -180,6 +180,9 @@ func (f *Fleet) describe(client workerv1.WorkerServiceClient) (*workerv1.Describ
 
 // adopt makes the link the holder of the node; false when another link holds it.
 func (f *Fleet) adopt(d *workerv1.DescribeResponse, addr, foundBy string, client workerv1.WorkerServiceClient, drop context.CancelFunc) bool {
+	faults := append(bound(d.GetReport()), bound(d)...)
+	var tell []string
+	defer func() { f.tell(d.GetNodeId(), tell) }()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n := f.nodes[d.GetNodeId()]
@@ -189,11 +192,13 @@ func (f *Fleet) adopt(d *workerv1.DescribeResponse, addr, foundBy string, client
 	} else if n.client != nil {
 		return false
 	}
+	tell = n.bounded(d.GetReport(), faults)
 	if n.foundBy == "" || foundBy != byMemory {
 		n.foundBy = foundBy
 	}
 	n.name, n.address, n.version, n.simulated = d.GetName(), addr, d.GetVersion(), d.GetSimulated()
-	n.client, n.drop, n.report = client, drop, d.GetReport()
+	n.client, n.drop = client, drop
+	n.set(d.GetReport())
 	f.heard(n)
 	f.o.Log.Info("node up", "node", n.id, "name", n.name, "address", addr, "found_by", n.foundBy)
 	f.notify()
@@ -225,12 +230,15 @@ func (f *Fleet) release(id string, client workerv1.WorkerServiceClient) {
 
 // take applies a report.
 func (f *Fleet) take(id string, r *workerv1.NodeReport) {
+	faults := bound(r)
 	f.mu.Lock()
 	n := f.nodes[id]
-	news := worthStoring(n.report, r)
-	n.report, n.simulated = r, r.GetSimulated()
+	tell := n.bounded(r, faults)
+	news := n.set(r)
+	n.simulated = r.GetSimulated()
 	f.heard(n)
 	f.mu.Unlock()
+	f.tell(id, tell)
 	if news {
 		f.store(id)
 	}

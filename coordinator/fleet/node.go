@@ -21,11 +21,31 @@ type node struct {
 	simulated                           bool
 	lastSeen                            time.Time
 	report                              *workerv1.NodeReport
+	models                              []scheduler.Model // of the report; never changed, so that snapshots share it
+	told                                map[string]bool   // fields of reports whose nonsense was told of
 
 	client  workerv1.WorkerServiceClient // nil while not connected
 	drop    context.CancelFunc           // ends the link's stream
 	silence *time.Timer                  // fires when the node has been silent for too long; nil before it was heard
 	lost    bool
+}
+
+// set takes in a report and says whether it tells something lasting that the one before did not. Free memory changes all the time.
+func (n *node) set(r *workerv1.NodeReport) (news bool) {
+	samePool := func(p, q *workerv1.Pool) bool {
+		return p.GetId() == q.GetId() && p.GetTotalBytes() == q.GetTotalBytes() && p.GetReserveBytes() == q.GetReserveBytes()
+	}
+	sameModel := func(m, n *workerv1.Model) bool { return proto.Equal(m, n) }
+	same := slices.EqualFunc(n.report.GetModels(), r.GetModels(), sameModel)
+	news = !same || !slices.EqualFunc(n.report.GetPools(), r.GetPools(), samePool)
+	if n.report = r; same {
+		return news
+	}
+	n.models = nil
+	for _, m := range r.GetModels() {
+		n.models = append(n.models, scheduler.Model{Name: m.GetName(), Digest: m.GetDigest(), FileBytes: m.GetFileBytes(), Shape: Shape(m.GetShape()), Embedding: m.GetEmbedding()})
+	}
+	return news
 }
 
 func (n *node) state() scheduler.NodeState {
@@ -74,21 +94,51 @@ func usable(d *workerv1.Device) bool { return d.GetState() == "ok" || d.GetState
 func (n *node) snapshot() scheduler.Node {
 	r := n.report
 	out := scheduler.Node{ID: n.id, Name: n.name, State: n.state(), LastSeen: n.lastSeen, OllamaVersion: r.GetOllama().GetVersion(),
-		Slots: int(r.GetSlots()), Simulated: n.simulated}
+		Slots: int(r.GetSlots()), Models: n.models, Simulated: n.simulated}
 	for _, p := range r.GetPools() {
 		out.Pools = append(out.Pools, scheduler.Pool{ID: p.GetId(), Kind: scheduler.PoolKind(p.GetKind()), Total: known(p.TotalBytes), Free: known(p.FreeBytes),
 			FreeAge: n.freeAge(), Reserve: p.GetReserveBytes()})
 	}
+	for i, free := range pinnedFree(r) {
+		out.Pools[i].Free = scheduler.Bytes{N: free, Known: true}
+	}
 	for _, d := range r.GetDevices() {
 		out.Devices = append(out.Devices, scheduler.Device{Name: d.GetName(), Pool: d.GetPoolId(), Usable: usable(d)})
-	}
-	for _, m := range r.GetModels() {
-		out.Models = append(out.Models, scheduler.Model{Name: m.GetName(), Digest: m.GetDigest(), FileBytes: m.GetFileBytes(), Shape: Shape(m.GetShape()), Embedding: m.GetEmbedding()})
 	}
 	for _, l := range r.GetLoaded() {
 		out.Loaded = append(out.Loaded, scheduler.Loaded{Digest: l.GetDigest(), Name: l.GetName(), Context: int(l.GetContext()), SizeBytes: l.GetSizeBytes(), VRAMBytes: l.GetVramBytes()})
 	}
 	return out
+}
+
+// sourceOwner is Pool.Source of a total that the machine's owner gave; see hwprobe.SourceOverride.
+const sourceOwner = "override"
+
+// pinnedFree is what is free in the pools, by index, whose total the machine's owner gave and of which nothing measures what is free: all
+// but what Ollama holds. The owner vouches for the rest. Ollama does not say which device a model is on: the emptiest is taken.
+func pinnedFree(r *workerv1.NodeReport) map[int]uint64 {
+	free := map[int]uint64{}
+	for i, p := range r.GetPools() {
+		if p.GetSource() == sourceOwner && p.TotalBytes != nil && p.FreeBytes == nil {
+			free[i] = p.GetTotalBytes()
+		}
+	}
+	take := func(bytes uint64, host bool) {
+		most := -1
+		for i, n := range free {
+			if (r.GetPools()[i].GetKind() == string(scheduler.PoolHost)) == host && (most < 0 || n > free[most] || n == free[most] && i < most) {
+				most = i
+			}
+		}
+		if most >= 0 {
+			free[most] -= min(bytes, free[most])
+		}
+	}
+	for _, l := range r.GetLoaded() {
+		take(l.GetVramBytes(), false)
+		take(l.GetSizeBytes()-min(l.GetVramBytes(), l.GetSizeBytes()), true)
+	}
+	return free
 }
 
 // freeAge is how old what is free is: as old as the report, and as much more as the hardware was looked at before it. The two times
@@ -159,7 +209,9 @@ func (f *Fleet) remember(ctx context.Context) error {
 		}
 		id := key[len(metaPrefix):]
 		f.nodes[id] = &node{id: id, name: s.Name, address: s.Address, version: s.Version, foundBy: s.FoundBy, simulated: s.Simulated,
-			lastSeen: s.LastSeen, report: report, lost: true}
+			lastSeen: s.LastSeen, lost: true}
+		bound(report) // what an earlier version stored was not
+		f.nodes[id].set(report)
 	}
 	return nil
 }
@@ -182,13 +234,4 @@ func (f *Fleet) store(id string) {
 	if err != nil {
 		f.o.Log.Warn("a node could not be stored", "node", id, "error", err)
 	}
-}
-
-// worthStoring says whether a report tells something lasting that the one before did not. Free memory changes all the time.
-func worthStoring(before, now *workerv1.NodeReport) bool {
-	samePool := func(p, q *workerv1.Pool) bool {
-		return p.GetId() == q.GetId() && p.GetTotalBytes() == q.GetTotalBytes() && p.GetReserveBytes() == q.GetReserveBytes()
-	}
-	sameModel := func(m, n *workerv1.Model) bool { return proto.Equal(m, n) }
-	return !slices.EqualFunc(before.GetPools(), now.GetPools(), samePool) || !slices.EqualFunc(before.GetModels(), now.GetModels(), sameModel)
 }

@@ -198,17 +198,23 @@ type meter struct {
 	files []file
 }
 
+// What a worker says is bounded: a model has a handful of files, and no file has a pebibyte.
+const (
+	mostFiles = 1000
+	mostBytes = 1 << 50
+)
+
 type file struct {
 	status           string
 	completed, total uint64
 }
 
 func (m *meter) add(msg *workerv1.PullResponse, now time.Time) Progress {
-	if msg.GetTotalBytes() > 0 {
-		f := file{msg.GetStatus(), msg.GetCompletedBytes(), msg.GetTotalBytes()}
+	if total := min(msg.GetTotalBytes(), mostBytes); total > 0 {
+		f := file{msg.GetStatus(), min(msg.GetCompletedBytes(), total), total}
 		if n := len(m.files); n > 0 && m.files[n-1].status == f.status {
 			m.files[n-1] = f
-		} else {
+		} else if n < mostFiles {
 			m.files = append(m.files, f)
 		}
 	}

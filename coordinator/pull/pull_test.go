@@ -3,6 +3,8 @@ package pull
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"net"
 	"testing"
 	"time"
@@ -159,5 +161,16 @@ func TestRateIsOfAllFilesTogether(t *testing.T) {
 	}
 	if got := m.add(&workerv1.PullResponse{Status: "verifying sha256 digest"}, began.Add(3*time.Second)); got.Completed != 120 || got.Status != "verifying sha256 digest" {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// A worker that says what cannot be costs nobody memory, and its sums stay below what they are of.
+func TestProgressThatMakesNoSenseIsBounded(t *testing.T) {
+	m, now := meter{began: time.Unix(0, 0)}, time.Unix(9, 0)
+	for i := range 5000 {
+		m.add(&workerv1.PullResponse{Status: fmt.Sprint("pulling ", i), CompletedBytes: math.MaxUint64, TotalBytes: math.MaxUint64}, now)
+	}
+	if got := m.add(&workerv1.PullResponse{Status: "done"}, now); len(m.files) != 1000 || got.Completed != got.Total || got.Total != 1000<<50 {
+		t.Errorf("%d files, %+v", len(m.files), got)
 	}
 }
