@@ -13,7 +13,7 @@ const (
 	lullLoads = 0.5
 	// worthLeast and worthLoads: from so much work that waits on, known and not guessed, the swap is worth it at once.
 	worthLeast = floorLeast / 2
-	worthLoads = 2
+	worthLoads = 1
 )
 
 // hold is how much longer an idle model keeps its node.
