@@ -75,7 +75,7 @@ func bundle(read readFile, entry string) (Program, error) {
 const stubName = libraryNamespace + ":entry"
 
 func stub(name, description string) string {
-	return fmt.Sprintf("import { start } from %q;\nimport * as workflow from %q;\nexport const { describe, run } = start(workflow, %s, %s);\n",
+	return fmt.Sprintf("import { start } from %q;\nimport * as workflow from %q;\nexport const { version, describe, run, check } = start(workflow, %s, %s);\n",
 		runtimeModule, entryPrefix+name, quoted(name), quoted(description))
 }
 

@@ -109,7 +109,7 @@ export default async () => {
 	want(t, string(y.End.Value), `[{"coverage":0.5,"failed":2,"items":[{"index":0,"key":"a!","status":"succeeded","value":1},`+
 		`{"failure":{"kind":"empty_turn","message":"no b","step":1},"index":1,"key":"b!","status":"failed"},`+
 		`{"index":2,"key":"c!","status":"succeeded","value":3},{"failure":{"kind":"threw","message":"no d"},"index":3,"key":"d!","status":"failed"}],`+
-		`"succeeded":2,"total":4},[1,3],[{"key":"b!","kind":"empty_turn","message":"no b","step":1},{"key":"d!","kind":"threw","message":"no d"}]]`)
+		`"succeeded":2,"total":4},[1,3],[{"index":1,"key":"b!","kind":"empty_turn","message":"no b","step":1},{"index":3,"key":"d!","kind":"threw","message":"no d"}]]`)
 }
 
 func TestEachOfNothing(t *testing.T) {
@@ -134,7 +134,7 @@ export default async (input: any) => {
 	delivered := `{"coverage":0.5,"failed":1,"items":[{"bytes":4,"index":0,"key":"0","ref":"ab","status":"succeeded"},{"failure":{"kind":"sent_back","message":"bad"},"index":1,"key":"1","status":"failed"}],"succeeded":1,"total":2}`
 	y := r.value(0, delivered)
 	want(t, lines(y.Requests), `output {"name":"first","sources":[0],"value":{"bytes":4,"name":"0","ref":"ab"}}
-output {"name":"failed","sources":[0],"value":[{"key":"1","kind":"sent_back","message":"bad"}]}
+output {"name":"failed","sources":[0],"value":[{"index":1,"key":"1","kind":"sent_back","message":"bad"}]}
 output {"name":"result","sources":[0],"value":`+delivered+`}`)
 	want(t, string(y.End.Value), delivered)
 }

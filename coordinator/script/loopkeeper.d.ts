@@ -56,7 +56,7 @@ declare module "loopkeeper" {
 
   /** What every call of a model takes. */
   export interface Call {
-    /** A model's name, such as "qwen3:8b". */
+    /** A model's name, such as "qwen3:8b", or a role, such as "judge", that the configuration gives models to. */
     model: string;
     /** The system prompt. */
     system?: string;
@@ -71,6 +71,12 @@ declare module "loopkeeper" {
     /** A name for this step in lists and traces. */
     label?: string;
   }
+
+  /**
+   * What a check says: `true` or an empty list of reasons when all is well; `false`, a reason or a list of reasons to send
+   * the value back. The reasons go to the next attempt.
+   */
+  export type Checked = boolean | string | readonly string[];
 
   /** What shapes an answer. */
   export interface Sampling {
@@ -91,15 +97,27 @@ declare module "loopkeeper" {
     evaluate?: Judge;
     /** Reasons why an earlier answer was not accepted. */
     feedback?: readonly string[];
+    /** Take an accepted result of the same request, prompt version and model from an earlier run, where there is one. */
+    reuse?: boolean;
   }
 
-  export interface BatchRequest extends Call, Sampling {
+  /** A text of many lines, or a folder, whose lines or files are the items of a batch. None of it passes through the script. */
+  export interface Lines {
+    readonly lines: { readonly ref: string };
+  }
+
+  /** Names the lines of a text (a JSON value each) as the items of a batch. */
+  export function lines(ref: Ref): Lines;
+
+  export interface BatchRequest<I extends Body = Body> extends Call, Sampling {
     /** The task for each item. `{{item}}` stands for the item's text. */
     prompt: string;
-    items: readonly Body[];
+    items: readonly I[] | Lines;
     /** A name for each item; by default a reference's name, else its number. */
     keys?: readonly string[];
     evaluate?: Judge;
+    /** Take accepted results of the same request, prompt version and model from earlier runs: only what changed is paid for. */
+    reuse?: boolean;
   }
 
   export interface Failure {
@@ -121,19 +139,31 @@ declare module "loopkeeper" {
     readonly failure?: Failure;
   }
 
-  /** How many items ended. Nothing is left out: an item without a value is a failure with a reason. */
+  /**
+   * How many items ended. Nothing is left out: an item without a value is a failure with a reason.
+   *
+   * A batch of more than 1,000 items has no `items`, `values` and `failures`, which throw; walk it with `pages`.
+   */
   export interface Collected<T> {
     readonly total: number;
     readonly succeeded: number;
     readonly failed: number;
     /** Share of the items that succeeded, from 0 to 1. */
     readonly coverage: number;
+    /** Set when the items are too many to be held at once: `pages` gives them. */
+    readonly handle?: number;
     /** All items, in input order. */
     readonly items: readonly Item<T>[];
     /** The values of those that succeeded, in input order. */
     readonly values: readonly T[];
     /** Those that failed, in input order. */
-    readonly failures: readonly (Failure & { readonly key: string })[];
+    readonly failures: readonly ItemFailure[];
+  }
+
+  /** The failure of one item. */
+  export interface ItemFailure extends Failure {
+    readonly index: number;
+    readonly key: string;
   }
 
   /** One step of a plan. */
@@ -196,11 +226,15 @@ declare module "loopkeeper" {
    * Does one piece of work. With a schema it returns the validated value, without one a reference to the text.
    * Throws a StepError when all attempts failed.
    */
-  export function generate<T>(request: GenerateRequest & { schema: Schema<T> }): Promise<T>;
-  export function generate(request: GenerateRequest): Promise<Text>;
+  export function generate<T, I extends Body = Body>(
+    request: GenerateRequest & { schema: Schema<T>; item?: I; check?: (value: T, item: I) => Checked | Promise<Checked> },
+  ): Promise<T>;
+  export function generate<I extends Body = Body>(
+    request: GenerateRequest & { item?: I; check?: (text: Text, item: I) => Checked | Promise<Checked> },
+  ): Promise<Text>;
 
   /** Splits a goal into steps that depend on each other. */
-  export function plan(request: PlanRequest): Promise<Plan>;
+  export function plan(request: PlanRequest & { check?: (plan: Plan, goal: string) => Checked | Promise<Checked> }): Promise<Plan>;
 
   /** Has a model judge something by criteria, with quotes as evidence. Code computes the verdict. */
   export function evaluate(request: EvaluateRequest): Promise<Evaluation>;
@@ -210,10 +244,15 @@ declare module "loopkeeper" {
 
   /**
    * Does the same for every item, in one command and as parallel as the machines allow. It never throws for an item
-   * that failed: look at `failures` and `coverage`. A run with a failed item ends as incomplete.
+   * that failed: look at `failures` and `coverage`. A run with a failed item ends as incomplete. With a `check`, code looks
+   * at each value before it counts, and before another model judges it; with items of `lines` it is not given the item.
    */
-  export function batch<T>(request: BatchRequest & { schema: Schema<T> }): Promise<Collected<T>>;
-  export function batch(request: BatchRequest): Promise<Collected<Ref>>;
+  export function batch<T, I extends Body>(
+    request: BatchRequest<I> & { schema: Schema<T>; check?: (value: T, item: I, index: number) => Checked | Promise<Checked> },
+  ): Promise<Collected<T>>;
+  export function batch<I extends Body>(
+    request: BatchRequest<I> & { check?: (text: Text, item: I, index: number) => Checked | Promise<Checked> },
+  ): Promise<Collected<Ref>>;
 
   export interface EachOptions<I> {
     /** How many items are worked on at the same time. Default 16. */
@@ -233,6 +272,216 @@ declare module "loopkeeper" {
   export function all<B extends { readonly [name: string]: Promise<unknown> | (() => unknown) }>(
     branches: B,
   ): Promise<{ [K in keyof B]: B[K] extends () => infer R ? Awaited<R> : Awaited<B[K]> }>;
+
+  /** Code that judges. Returns the value when the check says that all is well; else throws an error of the kind "sent_back". */
+  export function check<T>(value: T | Promise<T>, judge: (value: T) => Checked | Promise<Checked>): Promise<T>;
+  /** The same, and makes the value again with the reasons of the check, as often as `attempts` says (default 3). */
+  export function check<T>(
+    make: (feedback: string[], attempt: number) => T | Promise<T>,
+    judge: (value: T) => Checked | Promise<Checked>,
+    options?: { attempts?: number; label?: string },
+  ): Promise<T>;
+
+  export interface UntilRequest<S> {
+    /** A name for lists and traces. */
+    label?: string;
+    /** What it begins with. */
+    state: S;
+    /** Whether the state is the wanted one; asked before the first round and after each. */
+    reached: (state: S, round: number) => boolean | Promise<boolean>;
+    /** Makes the next state. Rounds count from 1. */
+    round: (state: S, round: number) => S | Promise<S>;
+    /** How many rounds there are at most. */
+    rounds: number;
+  }
+
+  export interface Reached<S> {
+    readonly reached: boolean;
+    readonly rounds: number;
+    readonly state: S;
+  }
+
+  /** Repeats until a state is reached that code can check, within a bound. A run with a state that was not reached is incomplete. */
+  export function until<S>(request: UntilRequest<S>): Promise<Reached<S>>;
+
+  /** Waits: seconds, or until a time. It survives restarts, costs no active time and holds no memory. */
+  export function sleep(wait: number | { seconds: number; label?: string } | { until: Date | string; label?: string }): Promise<void>;
+
+  /** What a question to a person has. With a time-out it needs to say what counts as the answer then. */
+  export interface Asked {
+    /** What the person is shown. */
+    show?: readonly Body[];
+    timeout_seconds?: number;
+    label?: string;
+  }
+
+  export interface ApproveRequest extends Asked {
+    title: string;
+    text?: string;
+    /** What happens after a yes. */
+    will?: string;
+    on_timeout?: "approved" | "rejected";
+  }
+
+  export interface Approval {
+    readonly outcome: "approved" | "rejected";
+    readonly comment: string;
+    readonly by: string;
+    readonly timed_out: boolean;
+  }
+
+  /** Asks a person for a yes or no, and waits as long as it takes. A no does not throw. */
+  export function approve(request: ApproveRequest): Promise<Approval>;
+
+  export interface QuestionRequest extends Asked {
+    text: string;
+    choices?: readonly string[];
+    on_timeout?: Json;
+  }
+
+  export interface Answer<T> {
+    readonly answer: T;
+    readonly by: string;
+    readonly timed_out: boolean;
+  }
+
+  /** Asks a person, and waits as long as it takes. The answer is a text, one of `choices`, or what a schema accepts. */
+  export function question<T>(request: QuestionRequest & { schema: Schema<T> }): Promise<Answer<T>>;
+  export function question<const C extends string = string>(request: QuestionRequest & { choices?: readonly C[] }): Promise<Answer<C>>;
+
+  export interface ToolOptions {
+    retry?: Retry;
+    uses?: readonly string[];
+    label?: string;
+  }
+
+  /** Does something outside, such as "file.write". What becomes of a write that a crash interrupted is asked, never guessed. */
+  export function tool<T = any>(name: string, input: object, options?: ToolOptions): Promise<T>;
+
+  export interface SpawnRequest {
+    /** The name of a built-in workflow, or of one that was added. */
+    workflow: string;
+    input: object;
+    /** Starting the same key again gives the run that has it. */
+    key?: string;
+    /** Limits of the child, as `run` takes them. */
+    limits?: { readonly [name: string]: number };
+    label?: string;
+  }
+
+  /** How a child ended. */
+  export interface ChildReport {
+    readonly run: string;
+    readonly state: "completed" | "incomplete" | "failed" | "timed_out" | "exhausted" | "cancelled" | "diverged";
+    readonly outputs: { readonly [name: string]: any };
+    readonly coverage: number;
+    readonly failures: readonly Json[];
+    readonly shortfalls: readonly Json[];
+  }
+
+  /**
+   * Starts another run and waits for its end, whatever that is: look at `state`. A detached one is only started; it is no
+   * part of this run any more, and is not cancelled with it.
+   */
+  export function spawn(request: SpawnRequest & { detached: true }): Promise<{ readonly run: string }>;
+  export function spawn(request: SpawnRequest & { detached?: false }): Promise<ChildReport>;
+
+  /** What ends a phase. Made by `gate`. */
+  export interface Gate {
+    readonly outcome: "passed" | "sent_back" | "needs_human";
+    readonly reason?: string;
+    readonly target?: string;
+  }
+
+  export const gate: {
+    passed(): Gate;
+    /** Goes back to an earlier phase of this run, which is given the reason. */
+    sent_back(target: string, reason: string): Gate;
+    /** A person decides. A yes goes on; a no goes back, or ends the pipeline where no `back_to` is given. */
+    needs_human(reason: string, options?: { back_to?: string }): Gate;
+    /** What an evaluation says, as a gate. */
+    of(evaluation: Evaluation, options?: { back_to?: string }): Gate;
+  };
+
+  export interface PhaseReason {
+    /** The phase, or the person, that went back. */
+    readonly from: string;
+    readonly reason: string;
+    readonly by: string;
+  }
+
+  export interface PhaseContext {
+    readonly name: string;
+    /** How often the phase has begun, from 1. */
+    readonly round: number;
+    /** Why it has to be done again. */
+    readonly reasons: readonly PhaseReason[];
+    /** What it made in the round before. */
+    readonly previous?: any;
+  }
+
+  type Inputs = { readonly [name: string]: any };
+
+  export interface Phase {
+    readonly name: string;
+    /** Names of inputs and of earlier phases. The phase is given these and nothing else. */
+    readonly needs?: readonly string[];
+    /** The work. It may end its phase itself by returning a gate, for example to go back because it found a gap. */
+    run(inputs: Inputs, at: PhaseContext): unknown;
+    /** Looks at what the work made. Without one a phase has passed when its work is done. */
+    gate?(value: any, inputs: Inputs, at: PhaseContext): Gate | Promise<Gate>;
+  }
+
+  export interface PipelineRequest {
+    readonly name: string;
+    readonly phases: readonly Phase[];
+    readonly inputs?: Inputs;
+    /** How often there may be a way back. Default 3. */
+    readonly max_rollbacks?: number;
+  }
+
+  /**
+   * Does phases one after the other. One that is sent back is done again with the reasons, and so are those after it. A
+   * person may go back as well: then the phase in progress is given up where it is. A run has one pipeline at a time, and
+   * nothing should be under way beside it. Returns what each phase made.
+   */
+  export function pipeline(request: PipelineRequest): Promise<{ readonly [phase: string]: any }>;
+
+  /** One page of a source, and the token of the next; `null` after the last. */
+  export interface Page<T> {
+    readonly items: readonly T[];
+    readonly next?: Json;
+  }
+
+  export interface PageOptions {
+    /** Most items of a page, up to 1,000, which is the default. */
+    count?: number;
+    only?: "failed" | "succeeded";
+  }
+
+  export interface WalkOptions {
+    /** Most pages that are fetched. Default 1,000. */
+    most?: number;
+    label?: string;
+  }
+
+  /** Walks the items of a batch, however many: `for await (const page of pages(found)) …`. */
+  export function pages<T>(batch: Collected<T>, options?: PageOptions): AsyncIterable<readonly Item<T>[]>;
+  /** Fetches page after page; the first token is `null`. A source that goes on beyond the bound makes the run incomplete. */
+  export function pages<T>(fetch: (token: any, page: number) => Page<T> | Promise<Page<T>>, options?: WalkOptions): AsyncIterable<readonly T[]>;
+
+  /** Names what has to be covered in the end, beside what was submitted: a key that no item of this name succeeded for is missing. */
+  export function expect(keys: readonly string[]): void;
+
+  /** Says that keys are covered by what one call returned, such as the answer for a chunk of several; without it, by code. */
+  export function cover(keys: readonly string[], by?: unknown): void;
+
+  /** Accepts a failure, a child that did not complete, or an expected key that is left out on purpose. It is listed with the reason. */
+  export function waive(failure: ItemFailure | Item<any> | StepError | ChildReport | string, reason: string): void;
+
+  /** Does something else for what failed: a function, or a failure that is there already. When that succeeds, the failure counts as handled. */
+  export function fallback<T, U>(primary: (() => T | Promise<T>) | Promise<T>, other: (failure: any) => U | Promise<U>): Promise<T | U>;
+  export function fallback<U>(failure: ItemFailure | Item<any> | StepError, other: (failure: any) => U | Promise<U>): Promise<U>;
 
   /**
    * Names a key result. What it rests on is found where it can be seen: every object that a step delivered knows its step.
@@ -315,6 +564,8 @@ declare module "loopkeeper" {
     export function file(options?: Annotations): Schema<Ref>;
     /** Files: `--set 'name=@docs/*.md'` uploads them. */
     export function files(options?: Annotations & { minItems?: number; maxItems?: number }): Schema<Ref[]>;
+    /** A folder, or a text of one JSON value a line: `--set name=@folder`. It is for `items` of a batch. */
+    export function lines(options?: Annotations): Schema<Lines>;
   }
 }
 

@@ -41,7 +41,7 @@ type Host interface {
 
 // Session is one script in flight. It is used by one goroutine; Close may be called from any, once or more.
 type Session interface {
-	// Deliver settles the request at d.Pos and runs the script until it yields again.
+	// Deliver settles the request at d.Pos, or has its check judge a value, and runs the script until it yields again.
 	Deliver(ctx context.Context, d Delivery) (Yield, error)
 	// Close ends the script and frees what it holds.
 	Close() error
@@ -55,12 +55,14 @@ type Request struct {
 	Note bool            `json:"note,omitempty"` // expects no delivery
 }
 
-// Delivery settles one request. Exactly one of Value and Err is set.
+// Delivery settles one request, with exactly one of Value and Err set, or asks its check about one value of it.
 type Delivery struct {
 	Pos   int             `json:"pos"`
 	Time  time.Time       `json:"time"` // ledger time; what Date sees from now on
 	Value json.RawMessage `json:"value,omitempty"`
 	Err   *CallError      `json:"err,omitempty"`
+	Check bool            `json:"check,omitempty"` // the script is to judge Value; the request stays open
+	Item  int             `json:"item,omitempty"`  // which item's value that is
 }
 
 // CallError is a step's failure as the script sees it: the promise rejects with an Error that has these fields.
@@ -73,7 +75,24 @@ type CallError struct {
 // Yield is what the script did until it had nothing left to do but wait, or ended.
 type Yield struct {
 	Requests []Request `json:"requests,omitempty"` // in order of position
+	Checks   []Checked `json:"checks,omitempty"`   // answers to checks, of this delivery or of earlier ones, in the order they were asked
+	Heard    int       `json:"heard,omitempty"`    // deliveries that the script has had so far, checks among them
 	End      *End      `json:"end,omitempty"`      // set once, last
+}
+
+// Checked is what a script's own check said about one value.
+type Checked struct {
+	Pos     int      `json:"pos"`
+	Item    int      `json:"item,omitempty"`
+	Passed  bool     `json:"passed"`
+	Reasons []string `json:"reasons,omitempty"` // why it was sent back
+	Failure *Failure `json:"failure,omitempty"` // the check itself failed, which says nothing about the value
+}
+
+// Request returns the answer in the form of a request, so that a replay can Compare it with the recorded one.
+func (c Checked) Request() Request {
+	body, _ := marshal(c) // texts, numbers and truths always marshal
+	return Request{Pos: c.Pos, Kind: fmt.Sprintf("check of item %d", c.Item), Body: body}
 }
 
 // End is how a script ended. Exactly one of Value and Failure is set.
@@ -93,6 +112,9 @@ const (
 	CPULimit FailureKind = "cpu"      // it computed for too long without yielding
 	Memory   FailureKind = "memory"   // it used more memory than allowed
 	Crashed  FailureKind = "crashed"  // its process died for another reason
+
+	// Incompatible is a program made by a later loopkeeper. Nothing is wrong with it, and its run can go on there.
+	Incompatible FailureKind = "incompatible"
 )
 
 // Failure is why a script ended without a value. It names the place in the user's own source.

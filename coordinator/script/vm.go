@@ -11,7 +11,9 @@ import (
 )
 
 // noteKinds are the requests that expect no delivery.
-var noteKinds = map[string]bool{"output": true, "collected": true, "log": true}
+var noteKinds = map[string]bool{
+	"output": true, "collected": true, "log": true, "expect": true, "cover": true, "waive": true, "fallback": true, "until": true,
+}
 
 // vm is one runtime with its program loaded: the part of a session that is the same in this process and in a child.
 type vm struct {
@@ -22,6 +24,9 @@ type vm struct {
 	next      int                     // position of the next request
 	fresh     []Request               // made since the last yield
 	pending   map[int]func(any) error // resolves the promise of the request at a position
+	checks    []*asked                // that the script has not answered yet, in the order they were asked
+	answered  []Checked               // since the last yield
+	heard     int                     // deliveries so far
 	main      *goja.Promise           // of the default function; nil while loading
 	unhandled []*goja.Promise         // rejected without a handler, in order
 	ended     bool
@@ -54,6 +59,10 @@ func (v *vm) load(p Program) error {
 	object, ok := v.js.Get(programGlobal).(*goja.Object)
 	if !ok {
 		return &Failure{Kind: Syntax, Message: "the program was not bundled by loopkeeper", File: p.Name}
+	}
+	if version := object.Get("version"); version != nil && version.ToInteger() > InterfaceVersion {
+		return &Failure{Kind: Incompatible, File: p.Name, Message: fmt.Sprintf("the program speaks version %d of the script interface and this "+
+			"loopkeeper knows %d: go on with the loopkeeper that the run was started with, or a later one", version.ToInteger(), InterfaceVersion)}
 	}
 	v.program = object
 	return v.js.GlobalObject().Set(programGlobal, goja.Undefined()) // a var cannot be deleted
@@ -139,8 +148,12 @@ func (v *vm) deliver(d Delivery) (Yield, error) {
 	if !ok || v.ended {
 		return Yield{}, fmt.Errorf("deliver position %d: %w", d.Pos, errNotPending)
 	}
-	delete(v.pending, d.Pos)
 	v.clock = d.Time
+	v.heard++
+	if d.Check {
+		return v.check(d)
+	}
+	delete(v.pending, d.Pos)
 	text, err := marshal(delivered{Pos: d.Pos, Value: d.Value, Err: d.Err})
 	if err != nil {
 		return Yield{}, fmt.Errorf("deliver position %d: %w", d.Pos, err)
@@ -161,6 +174,7 @@ type delivered struct {
 // yield says what the script did since the last yield. It ends when the default function has thrown, or has returned and
 // every request has been settled: work that was started is finished even if nobody awaits it, so that its failure shows.
 func (v *vm) yield() Yield {
+	v.answerChecks()
 	switch v.main.State() {
 	case goja.PromiseStateRejected:
 		return v.end(v.rejected(v.main))
@@ -208,8 +222,8 @@ func (v *vm) end(err error) Yield {
 }
 
 func (v *vm) take(end *End) Yield {
-	y := Yield{Requests: v.fresh, End: end}
-	v.fresh = nil
+	y := Yield{Requests: v.fresh, Checks: v.answered, Heard: v.heard, End: end}
+	v.fresh, v.answered = nil, nil
 	v.ended = v.ended || end != nil
 	return y
 }

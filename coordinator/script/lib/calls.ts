@@ -1,28 +1,35 @@
-// The primitives that are one request each.
+// The primitives that are one call of a model each, and `read`.
 import type * as api from "loopkeeper";
-import { call } from "./host";
+import { asked, type Judging } from "./checks";
 import { collected } from "./collected";
+import { call, here } from "./host";
+import { withoutFacts } from "./text";
 
 const list = (criteria: string | readonly string[]) => (typeof criteria === "string" ? [criteria] : criteria);
 
-function judged<R extends { evaluate?: api.Judge }>(request: R): object {
-  if (!request.evaluate) return request;
-  return { ...request, evaluate: { ...request.evaluate, criteria: list(request.evaluate.criteria) } };
+/** Makes of what the script wrote what the host is sent: criteria as a list, and of a check only that there is one. */
+function judged<R extends { evaluate?: api.Judge; check?: Judging }>({ evaluate, check, ...request }: R): object {
+  return { ...request, evaluate: evaluate && { ...evaluate, criteria: list(evaluate.criteria) }, check: check && true };
 }
 
-export async function generate(request: api.GenerateRequest & { schema?: api.Schema<any> }): Promise<any> {
-  const value = await call<api.Text>("generate", judged(request));
-  // A text is passed on as a reference and nothing else, so its facts are there to read but are not part of its JSON.
-  if (!request.schema && value.facts) Object.defineProperty(value, "facts", { enumerable: false });
-  return value;
+/** Calls for work that the script may check: the check is kept here, by position, until the work has ended. */
+function checked<T>(kind: string, request: { check?: Judging }, items: readonly unknown[], plainText = false): Promise<T> {
+  return asked(here(), request.check, items, plainText, () => call<T>(kind, judged(request)));
 }
 
-export async function batch(request: api.BatchRequest & { schema?: api.Schema<any> }): Promise<api.Collected<any>> {
-  return collected(await call("batch", judged(request)));
+export async function generate(request: api.GenerateRequest & { schema?: api.Schema<any>; check?: Judging }): Promise<any> {
+  const value = await checked<api.Text>("generate", request, [request.item], !request.schema);
+  return request.schema ? value : withoutFacts(value);
 }
 
-export function plan(request: api.PlanRequest): Promise<api.Plan> {
-  return call("plan", request);
+export async function batch(request: api.BatchRequest<any> & { schema?: api.Schema<any>; check?: Judging }): Promise<api.Collected<any>> {
+  const items = Array.isArray(request.items) ? request.items : [];
+  const position = here();
+  return collected(await checked<api.Collected<any>>("batch", request, items, !request.schema), position);
+}
+
+export function plan(request: api.PlanRequest & { check?: Judging }): Promise<api.Plan> {
+  return checked("plan", request, [request.goal]);
 }
 
 export function evaluate(request: api.EvaluateRequest): Promise<api.Evaluation> {

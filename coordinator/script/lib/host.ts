@@ -10,7 +10,7 @@ const request = holder.__loopkeeper_request as Request;
 delete holder.__loopkeeper_request;
 
 let running = false;
-let position = 0;
+let position = 0; // of the next request
 const early: [string, string][] = []; // notes made while the module loads
 
 /** Starts the run: from now on primitives can be called. */
@@ -41,13 +41,28 @@ interface Delivered {
   err?: { kind: string; message: string; step: number };
 }
 
-/** Calls a primitive and waits for its value. */
-export async function call<T>(kind: string, body: object): Promise<T> {
+/** Returns the position that the next request will have. */
+export function here(): number {
+  return position;
+}
+
+let rolledBack = (position: number): boolean => false;
+
+/** Sets who is told of a step that failed because its phase was rolled back; true means that its caller waits for nothing any more. */
+export function onRollback(told: (position: number) => boolean): void {
+  rolledBack = told;
+}
+
+/** Calls a primitive and waits for its value. With `from`, what was delivered counts as delivered by that step. */
+export async function call<T>(kind: string, body: object, from?: number): Promise<T> {
   if (!running) throw new Error(`${kind} can only be called while the workflow runs, not while its file loads`);
   const failure = new StepError();
   const delivered: Delivered = parse((await send(kind, canonical(body, kind))) as string);
-  if (delivered.err) throw Object.assign(failure, delivered.err);
-  remember(delivered.value, delivered.pos);
+  if (delivered.err) {
+    if (delivered.err.kind === "rolled_back" && rolledBack(delivered.pos)) await new Promise(() => {});
+    throw Object.assign(failure, delivered.err);
+  }
+  remember(delivered.value, from ?? delivered.pos);
   return delivered.value as T;
 }
 

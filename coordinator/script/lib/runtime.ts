@@ -1,4 +1,5 @@
 // What a program offers its host: its interface, and a way to run it.
+import { answer } from "./checks";
 import { begin } from "./host";
 import { canonical, parse } from "./json";
 import { console, output } from "./notes";
@@ -31,5 +32,5 @@ export function start(workflow: Workflow, file: string, comment: string) {
     return value === undefined ? "null" : canonical(value, "the result");
   }
 
-  return { describe, run };
+  return { version: 2, describe, run, check: answer };
 }

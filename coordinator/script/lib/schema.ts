@@ -29,6 +29,10 @@ const file = (options: object = {}): Schema => ({
   ...options,
 });
 
+export function lines(ref: { ref: string }): { lines: { ref: string } } {
+  return { lines: ref };
+}
+
 export const t: any = {
   object,
   record: (values: Schema, options: object = {}): Schema => ({ type: "object", additionalProperties: values, ...options }),
@@ -43,4 +47,5 @@ export const t: any = {
   optional: (schema: Schema) => new Optional(schema),
   file,
   files: (options: object = {}): Schema => ({ type: "array", items: file(), ...options }),
+  lines: (options: object = {}): Schema => ({ type: "object", format: "lines", properties: { lines: file() }, required: ["lines"], ...options }),
 };

@@ -18,6 +18,11 @@ export function likewise<T extends object>(made: T, origin: object): T {
   return made;
 }
 
+/** Returns the step that delivered an object. */
+export function sourceOf(object: object): number | undefined {
+  return objects.get(object);
+}
+
 /** Returns the steps that delivered parts of value, in order; empty when nothing in it is known. */
 export function sourcesOf(value: unknown): number[] {
   const found = new Set<number>();
