@@ -46,7 +46,7 @@ type node struct {
 }
 
 func newPlaced(w *world) *placed {
-	p := &placed{w: w, shares: newShares(), limits: scheduler.Limits{Pins: map[string][]string{}}}
+	p := &placed{w: w, shares: newShares(), limits: scheduler.Limits{MaxWait: w.MaxWait, Pins: map[string][]string{}}}
 	for name, machines := range w.Pins {
 		p.limits.Pins[tagged(name)] = machines
 	}

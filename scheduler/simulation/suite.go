@@ -23,9 +23,12 @@ var Suite = []Workload{
 	{Name: "alternation, short calls", About: "A B A B: 40 calls of a fifth of a second in a minute, for two models that take 3.7 s to load and of which one card holds one",
 		Fleet: quick(), Make: shortAlternation},
 	{Name: "wave", About: "a text every ten seconds, written by one model and judged by another, on one card that holds one of them", Fleet: Prototype().only("B"), Make: vague(waveOf(10))},
-	{Name: "batch in waves", About: "the same with 100 texts at once", Fleet: Prototype().only("B"), Make: vague(waveOf(0)), Few: true},
+	{Name: "batch in waves", About: "the same with 100 texts at once", Fleet: Prototype().only("B"), Make: vague(waveOf(0)), Fewest: 2,
+		Because: "who writes all texts first and then judges them makes two loads, one for each model, and fewer there cannot be. In waves the first results are there after a minute " +
+			"and the mean flow time is shorter; the bound on waiting sets how long a wave is, see below"},
 	{Name: "embedding storm", About: "chat on A+B+C, and 120 embeddings at once every three minutes", Fleet: Prototype(), Make: vague(storm)},
-	{Name: "adversary", About: "a model in steady demand and a rare one, on one card that holds one of them", Fleet: Prototype().only("B"), Make: vague(adversary), Rare: "w14"},
+	{Name: "adversary", About: "a model in steady demand and a rare one, on one card that holds one of them", Fleet: Prototype().only("B"), Make: vague(adversary), Rare: "w14", Fewest: 11,
+		Because: "five rare calls are further apart than the bound on waiting: each costs a load there and one back, whoever places it, and with the first that makes eleven"},
 	{Name: "adversary, A+B", About: "workers in steady demand on both machines, and a planner that only A can hold, with nothing beside it but a small worker", Fleet: Prototype().only("A", "B"),
 		Make: vague(crowd), Rare: "plan120"},
 	{Name: "machine lost", About: "orchestrated on A+B+C; B is lost in the middle of its first load after two minutes, and back at 400 s", Fleet: Prototype(), Make: vague(Orchestrated),
@@ -33,10 +36,14 @@ var Suite = []Workload{
 	{Name: "estimates ±15 %", About: "mixed on A+B+C; a load takes up to 15 % more or less memory than its need", Fleet: Prototype(), Make: vague(Mixed), Error: 0.15},
 	{Name: "foreign memory", About: "mixed on A+B+C; for five minutes another program wants 10 GB of B", Fleet: Prototype(), Make: vague(Mixed),
 		Faults: []Fault{{At: 200 * time.Second, Machine: "B", Kind: Foreign, Bytes: 10 * gb}, {At: 500 * time.Second, Machine: "B", Kind: Foreign}}},
-	{Name: "huge batch", About: "400 calls of one run on A+B+C, and a run of ten calls, one after the other, beside them", Fleet: Prototype(), Make: vague(beside(0, 0)), Few: true, Small: true},
+	{Name: "huge batch", About: "400 calls of one run on A+B+C, and a run of ten calls, one after the other, beside them", Fleet: Prototype(), Make: vague(beside(0, 0)), Fewest: 4, Small: true, Because: fair},
 	{Name: "huge batch, priorities", About: "the same, the small run interactive and the other a batch", Fleet: Prototype(),
-		Make: vague(beside(scheduler.PriorityInteractive, scheduler.PriorityBatch)), Few: true, Small: true},
+		Make: vague(beside(scheduler.PriorityInteractive, scheduler.PriorityBatch)), Fewest: 4, Small: true, Because: fair},
 }
+
+// fair is why neither promise holds in full beside a huge batch.
+const fair = "each machine needs the batch's model and one of them the small run's other one: with fewer than four loads a machine stands idle. " +
+	"By call, whoever forgets the small run is the fastest, because ten calls that go first delay some four hundred; it is promised by run, and by call within 5 %"
 
 // vague tells the policies the mean output of each model, since nobody knows the size of an answer before it is there.
 func vague(make func(*rand.Rand) []Call) func(*rand.Rand) []Call {

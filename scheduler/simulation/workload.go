@@ -19,8 +19,10 @@ type Workload struct {
 	Unknown bool                // the policies start without knowing any speed, and learn
 	Pins    map[string][]string // for the scheduler: models that a person pins to machines
 	Rare    string              // in an adversarial workload: the model that must not starve
-	Few     bool                // first come, first served already makes about the fewest loads that there can be
 	Small   bool                // a small run is beside a huge one, and must not be blocked by it
+	Fewest  int                 // loads that every schedule needs which is as fast: where another policy makes no more, ours need not be fewer; 0: none known
+	Because string              // why the promise of fewer loads or of the shortest flow does not hold in full here
+	MaxWait time.Duration       // scheduler.Limits.MaxWait; 0: the default
 }
 
 // Call is one call of a workload.
