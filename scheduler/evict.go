@@ -59,7 +59,7 @@ func (h *host) drained(j int) bool {
 // because of a request of somebody else's, or of a server that is slow.
 const stuckTries = 3
 
-// rooted reports whether loaded model j stays whatever is asked: several unloads left it in memory.
+// rooted reports whether loaded model j counts as staying until its unload is tried again: several left it in memory.
 func (h *host) rooted(j int) bool { return h.residents[j].stuck && h.Loaded[j].Stuck >= stuckTries }
 
 // blocked reports whether rooted models leave no room for the fit, were everything else gone.

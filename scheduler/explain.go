@@ -186,7 +186,7 @@ func (p *Planner) outlook(g *group, verdicts []NodeVerdict) (WaitFor, string) {
 		case f.model == nil:
 			pullAway = append(pullAway, h.name())
 		case h.State == NodeUp && g.blocked(h, i):
-			blocked = append(blocked, fmt.Sprintf("%s: %s", h.name(), verdicts[i].Why()))
+			blocked = append(blocked, fmt.Sprintf("%s is stuck (%s)", h.name(), verdicts[i].Why()))
 		case h.State != NodeUp || p.shunned(h, f):
 			away = append(away, fmt.Sprintf("%s (%s)", h.name(), verdicts[i].Why()))
 		default:
@@ -199,7 +199,7 @@ func (p *Planner) outlook(g *group, verdicts []NodeVerdict) (WaitFor, string) {
 	case len(away) > 0:
 		return WaitNode, fmt.Sprintf("%s waits for a machine: %s", model, and(away))
 	case len(blocked) > 0:
-		return "", fmt.Sprintf("no machine has room for %s: %s", model, strings.Join(blocked, "; "))
+		return WaitMemory, fmt.Sprintf("%s waits for memory: an unload on %s", model, strings.Join(blocked, "; on "))
 	case len(kind) > 0:
 		return "", fmt.Sprintf("%s only makes embeddings and answers no other call", model)
 	case len(others) > 0:

@@ -92,7 +92,8 @@ func (p *Planner) begin(s *Snapshot, limits Limits) {
 // Admit says whether a run that needs the model may be submitted. context is in tokens per slot, 0 for the default.
 //
 //   - true and an empty Wait: a node that is up can take it, now or once others end.
-//   - true and a Wait of WaitNode or WaitFacts: it will wait, for a machine that is lost, draining or not known yet.
+//   - true and a Wait of WaitNode, WaitFacts or WaitMemory: it will wait, for a machine that is lost, draining or not known yet, or
+//     that has a model in memory which unloads do not remove.
 //   - false and WaitModel: machines are up and could hold it, but none has it; the summary says where to pull it.
 //   - false and an empty Wait: it fits no known machine even when empty, lost ones counted; the explanation has need,
 //     available and shortfall per machine and the largest context that would fit.
@@ -107,7 +108,7 @@ func Admit(s Snapshot, model string, context int, limits Limits) (bool, Explanat
 		return true, e
 	}
 	e.Wait, e.Summary = p.outlook(g, e.Nodes)
-	return e.Wait == WaitNode || e.Wait == WaitFacts, e
+	return e.Wait != "" && e.Wait != WaitModel, e
 }
 
 func (p *Planner) names(g *group) (names []string) {

@@ -50,7 +50,7 @@ type WaitFor string
 // What a task can wait for.
 const (
 	WaitSlot   WaitFor = "slot"   // a free slot of the loaded model
-	WaitMemory WaitFor = "memory" // busy models must end first
+	WaitMemory WaitFor = "memory" // busy models must end first, or an unload is stuck
 	WaitLoad   WaitFor = "load"   // the model is being loaded, or another load is in flight there
 	WaitNode   WaitFor = "node"   // no node that could take it is up
 	WaitModel  WaitFor = "model"  // no known node that could hold the model has it
@@ -118,7 +118,7 @@ const (
 	ReasonAnother  Reason = "another"  // a model of that name is pulled there, but not that of digest Model
 	ReasonPinned   Reason = "pinned"   // the attempt already runs elsewhere
 	ReasonSpilled  Reason = "spilled"  // did not fit there a short while ago; For until it is tried again
-	ReasonRooted   Reason = "rooted"   // unloads do not remove Stay
+	ReasonRooted   Reason = "rooted"   // unloads did not remove Stay, and are tried again later
 	ReasonMemory   Reason = "memory"   // the node's memory is not known
 	ReasonShape    Reason = "shape"    // the model's shape is not known
 	ReasonFailed   Reason = "failed"   // an earlier attempt failed there

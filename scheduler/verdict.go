@@ -259,13 +259,13 @@ func (v *Finding) state() string {
 	}
 }
 
-// rooted says what keeps the memory of the node, and what helps.
+// rooted says what keeps the memory of the node, when it is tried again, and what helps.
 func (v *Finding) rooted() string {
-	names, tries := []string{}, 0
+	names, tries, soonest := []string{}, 0, longest
 	for _, s := range v.Stay {
-		names, tries = append(names, s.Model), max(tries, s.Times)
+		names, tries, soonest = append(names, s.Model), max(tries, s.Times), min(soonest, s.Retry)
 	}
-	return fmt.Sprintf("its Ollama keeps %s in memory, which %d unloads did not remove: restart Ollama there", and(names), tries)
+	return fmt.Sprintf("its Ollama keeps %s in memory, which %d unloads did not remove, tried again in %s: restart Ollama there", and(names), tries, span(soonest+time.Second))
 }
 
 // stays says which models stay, and why.
