@@ -46,6 +46,7 @@ type Engine struct {
 	uses      map[string]use       // what a person wants of a node, by id
 	bases     map[string]base      // contexts where nothing asks for one, by model
 	lastOOM   map[string]time.Time // when a call last ran out of memory, by node
+	waited    int                  // tasks of the snapshot before
 	tendAt    time.Time            // when a model of ours is to be renewed or unloaded next
 }
 

@@ -25,11 +25,11 @@ type candidate struct {
 
 // waiting lists what could start now, oldest first, with a candidate for each key, and what is in backoff. It changes nothing.
 func (e *Engine) waiting(now time.Time, nodes []scheduler.Node) ([]scheduler.Task, map[string]candidate, map[*active]run.Backoff) {
-	var tasks []scheduler.Task
-	candidates, backoffs := map[string]candidate{}, map[*active]run.Backoff{}
-	contexts, most := e.contexts(nodes, now), window(nodes)
+	tasks := make([]scheduler.Task, 0, e.waited)
+	candidates, backoffs := make(map[string]candidate, e.waited), map[*active]run.Backoff{}
+	contexts, window := e.contexts(nodes, now), e.window(nodes)
 	for _, a := range e.order {
-		tickets, backoff := a.state.Ready(now, most)
+		tickets, backoff := a.state.Ready(now, window(a))
 		backoffs[a] = backoff
 		for _, tk := range tickets {
 			key := a.state.Key(tk.AttemptID)
@@ -38,6 +38,7 @@ func (e *Engine) waiting(now time.Time, nodes []scheduler.Node) ([]scheduler.Tas
 			tasks = append(tasks, e.task(a, key, tk))
 		}
 	}
+	e.waited = len(tasks)
 	for i := range tasks {
 		tasks[i].Context = contexts.of(tasks[i].Model)
 	}
@@ -78,17 +79,39 @@ func (a *active) noteBackoff(b run.Backoff) {
 	}
 }
 
-// shown is how many items of one step and phase a snapshot shows at least: as many as a load may be worth beginning for (the
-// scheduler's sums grow no more from there). Were it only what could start soon, a machine would stay empty beside hundreds that wait.
+// shown is how many items of one model a snapshot shows at least, over all steps that ask for it: as many as a load may be worth
+// beginning for (the scheduler's sums grow no more from there). Were it only what could start soon, a machine would stay empty beside
+// hundreds that wait; were it all of every step, a decision would cost what waits in all runs.
 const shown = 500
 
-// window is how many items a snapshot shows: more than could start at once, and not all that wait.
-func window(nodes []scheduler.Node) int {
-	slots := 0
+// window says how many items of each step and phase of a run a snapshot shows: more than could start at once, and not all that wait.
+func (e *Engine) window(nodes []scheduler.Node) func(*active) int {
+	least := 8
 	for _, n := range nodes {
-		slots += max(1, n.Slots)
+		least += 4 * max(1, n.Slots)
 	}
-	return max(shown, 8+4*slots)
+	steps := map[string]int{} // that wait, by model
+	for _, a := range e.order {
+		for model := range a.models {
+			steps[model]++
+		}
+	}
+	return func(a *active) int {
+		most := least
+		for model := range a.models {
+			most = max(most, (shown+steps[model]-1)/steps[model])
+		}
+		return most
+	}
+}
+
+// models are those that a run's open steps ask for.
+func (a *active) models(yield func(model string) bool) {
+	for _, st := range a.state.Requests {
+		if st.Counts.Waiting > 0 && st.Model != "" && !yield(tagged(st.Model)) {
+			return
+		}
+	}
 }
 
 // placeAttempts asks the scheduler once and carries out what it decides.
