@@ -90,6 +90,9 @@ func list(key string, at func(*Config) *[]string) setting {
 var fleetID = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
 // validate returns the key and the fault of the first setting that cannot work.
+// mostSlots is more calls at once than any Ollama runs, and as many as a coordinator believes.
+const mostSlots = 1024
+
 func validate(c *Config) (key string, err error) {
 	switch {
 	case !fleetID.MatchString(c.Fleet):
@@ -104,6 +107,8 @@ func validate(c *Config) (key string, err error) {
 		return "coordinator.active_runs", fmt.Errorf("want at least 1, got %d", c.Coordinator.ActiveRuns)
 	case c.Worker.Slots < 1:
 		return "worker.slots", fmt.Errorf("want at least 1, got %d", c.Worker.Slots)
+	case c.Worker.Slots > mostSlots:
+		return "worker.slots", fmt.Errorf("want at most %d, got %d", mostSlots, c.Worker.Slots)
 	case c.Models.DefaultContext < 256:
 		return "models.default_context", fmt.Errorf("want at least 256 tokens, got %d", c.Models.DefaultContext)
 	}

@@ -26,10 +26,12 @@ type workerFlags struct {
 	slots                int
 	memory               configs.Size
 	insecure, noMDNS     bool
+	given                *pflag.FlagSet // tells what was said at all
 }
 
 // register adds the flags that a worker has under the same name in every command that starts one.
 func (f *workerFlags) register(flags *pflag.FlagSet) {
+	f.given = flags
 	flags.StringVar(&f.ollama, "ollama", "", "`URL` of this machine's Ollama")
 	flags.StringVar(&f.name, "name", "", "`NAME` of this machine on screens")
 	flags.IntVar(&f.slots, "slots", 0, "`NUMBER` of generations per model that this Ollama runs at once")
@@ -39,7 +41,7 @@ func (f *workerFlags) register(flags *pflag.FlagSet) {
 func (f *workerFlags) apply(c *configs.Config) map[string]string {
 	out := override(given{"worker.listen", "listen", f.listen, &c.Worker.Listen}, given{"worker.ollama", "ollama", f.ollama, &c.Worker.Ollama},
 		given{"name", "name", f.name, &c.Name})
-	if f.slots != 0 {
+	if f.given.Changed("slots") {
 		c.Worker.Slots, out["worker.slots"] = f.slots, "slots"
 	}
 	if f.memory != 0 {

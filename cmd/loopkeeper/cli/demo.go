@@ -16,7 +16,7 @@ import (
 
 func newDemo(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "demo", Short: "Run a batch and a plan over two workers on this machine, and stop everything again", Args: cobra.NoArgs,
+		Use: "demo", Short: "Run a batch and a plan over two workers here, then stop them", Args: cobra.NoArgs,
 		Long: "Start a coordinator and two workers on this machine, let them find each other, run a batch over the Markdown and Go files\n" +
 			"of the working directory and a plan of five steps, show the results, and stop everything again.\n\n" +
 			"It uses the Ollama at OLLAMA_HOST or 127.0.0.1:11434 when that has a usable model, else two stand-ins; then every node,\n" +

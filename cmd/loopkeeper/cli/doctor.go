@@ -29,7 +29,7 @@ const doctorPatience = 3 * time.Second
 
 func newDoctor(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "doctor", Short: "Say what keeps this machine from being a good worker, and what to do about it", Args: cobra.NoArgs,
+		Use: "doctor", Short: "Say what keeps this machine from being a good worker", Args: cobra.NoArgs,
 		Long: "Look at what a worker on this machine needs: its hardware, Ollama, models, data folder, port and network. Each finding that is not\n" +
 			"well says what to do. It needs no daemon and changes nothing.\n\n" +
 			"Variables such as OLLAMA_NUM_PARALLEL are looked at as they are set here; Ollama may run with others.\n\n" +
@@ -74,6 +74,7 @@ func (a *app) facts(ctx context.Context) doctor.Facts {
 		f.Network.Interfaces = append(f.Network.Interfaces, i.Name)
 	}
 	looking.Wait()
+	f.Settings.Strange = strangers(c, f.Ollama.Models, "this Ollama does not have")
 	return f
 }
 

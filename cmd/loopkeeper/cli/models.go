@@ -16,7 +16,7 @@ import (
 
 func newModels(a *app) *cobra.Command {
 	c := &cobra.Command{
-		Use: "models", Short: "Show the models, which machines have them and where they are loaded; pull them", Args: cobra.NoArgs,
+		Use: "models", Short: "Show the models, who has them and where they are loaded; pull them", Args: cobra.NoArgs,
 		Example: "  loopkeeper models\n  loopkeeper models -o json\n  loopkeeper models pull qwen3:8b --everywhere",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *client) error {

@@ -16,7 +16,7 @@ func newNodes(a *app) *cobra.Command {
 	var up int
 	var patience time.Duration
 	c := &cobra.Command{
-		Use: "nodes [NODE]", Short: "Show the machines, their memory and what is loaded; drain, pause and resume them", Args: cobra.MaximumNArgs(1),
+		Use: "nodes [NODE]", Short: "Show the machines and what is loaded; drain, pause, resume them", Args: cobra.MaximumNArgs(1),
 		Long: "Show the machines, their memory, what is loaded and what waits; with the name of one, its page.\n\n" +
 			"Memory: MODELS is what loaded models hold, OTHERS what other programs use, RESERVE what is kept free; AVAILABLE is left for\n" +
 			"another model. BUSY counts the calls that run on a model, of those that it takes at once.",
@@ -100,6 +100,9 @@ func (a *app) printNode(cmd *cobra.Command, r *coordinatorv1.ListNodesResponse, 
 			commands = append(commands, cmd.CommandPath()+" "+near+" NODE")
 		}
 		e := apierr.As(err)
+		if e.Code == apierr.NotFound && len(commands) == 0 {
+			e = apierr.As(meant(err, name, nodeNames(r)))
+		}
 		e.Next = append(commands, e.Next...)
 		return e
 	}

@@ -57,7 +57,7 @@ func (a *app) useNode(ctx context.Context, r *coordinatorv1.UseNodeRequest) erro
 	return a.withClient(ctx, func(ctx context.Context, c *client) error {
 		out, err := c.UseNode(ctx, r)
 		if err != nil {
-			return err
+			return nearNodes(ctx, c, []string{r.GetNode()}, err)
 		}
 		if a.json() {
 			return a.printJSON(ui.Plain(out))

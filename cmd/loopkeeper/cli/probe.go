@@ -31,7 +31,7 @@ type probeOptions struct {
 func newProbe(a *app) *cobra.Command {
 	var o probeOptions
 	c := &cobra.Command{
-		Use: "probe", Short: "Show what this machine has: devices, memory, and where each number comes from", Args: cobra.NoArgs,
+		Use: "probe", Short: "Show what this machine has, and where each number comes from", Args: cobra.NoArgs,
 		Long: "Show what this machine has: devices, the memory that they draw on, and where each number comes from. It needs no daemon.\n\n" +
 			"? is a number that the machine does not tell, which is not zero. What you know better goes into the settings under\n" +
 			"worker.hardware, and is shown as override. A worker uses the same report.\n\n" +

@@ -65,7 +65,7 @@ func (a *app) pull(ctx context.Context, c *client, model string, o pullOptions) 
 			if ctx.Err() != nil && !a.json() {
 				a.note("ended; what has come is kept, and the next pull goes on from there")
 			}
-			return err
+			return nearNodes(ctx, c, r.GetNodes(), err)
 		}
 		newest[m.GetNode()] = m
 		switch {

@@ -87,6 +87,7 @@ func newRoot(a *app) *cobra.Command {
 	a.flags.register(root)
 	root.SetVersionTemplate("loopkeeper {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%w", err) })
+	root.SetUsageTemplate(helpTemplate(root.UsageTemplate()))
 	root.SuggestionsMinimumDistance = nearEnough
 	root.AddCommand(
 		newUp(a), newWorker(a), newNodes(a), newModels(a), newFit(a),
@@ -95,6 +96,7 @@ func newRoot(a *app) *cobra.Command {
 		newProbe(a), newDoctor(a), newConfig(a), newVersion(a), newDemo(a), newScriptHost(a),
 	)
 	root.Args = checkArgs(root.Args)
+	narrow(root)
 	for _, c := range root.Commands() {
 		strict(c)
 	}

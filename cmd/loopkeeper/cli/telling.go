@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/stats"
 
 	"github.com/loopkeeper/loopkeeper/cmd/loopkeeper/ui"
+	"github.com/loopkeeper/loopkeeper/configs"
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
 	"github.com/loopkeeper/loopkeeper/worker"
 )
@@ -23,6 +24,9 @@ type teller struct {
 	away  map[string]bool   // addresses that were said not to answer
 	runs  map[string]bool   // id → has not ended
 	began bool
+
+	settings configs.Config // what the coordinator was told
+	looks    int            // at the fleet, until the settings were compared with it
 }
 
 // tellEvery is how often a daemon looks at what it has to tell.
@@ -56,6 +60,7 @@ func (t *teller) coordinator(ctx context.Context, addr string) {
 			return
 		}
 		t.fleet(nodes)
+		t.compare(nodes)
 		t.work(runs.GetRuns())
 		t.began = true
 	})
@@ -72,6 +77,19 @@ func every(ctx context.Context, do func()) {
 			return
 		case <-tick.C:
 		}
+	}
+}
+
+// compareAfter is how many looks the machines have to come in before the settings are compared with the models that they have.
+const compareAfter = 10
+
+// compare says once which models the settings speak of in vain.
+func (t *teller) compare(r *coordinatorv1.ListNodesResponse) {
+	if t.looks++; t.looks != compareAfter {
+		return
+	}
+	for _, text := range strangers(t.settings, modelNames(r), "no machine has yet") {
+		t.say("warning: %s", text)
 	}
 }
 

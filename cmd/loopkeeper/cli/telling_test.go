@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
+	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
 )
 
 // Each change is said once, and what is known from before the start is not news.
@@ -72,5 +73,22 @@ func TestACommandIsQuotedAndChanged(t *testing.T) {
 	want := `loopkeeper map --prompt 'It'\''s: {{item}}' 'docs/*.md' --skip 3`
 	if got != want {
 		t.Fatalf("got  %s\nwant %s", got, want)
+	}
+}
+
+// A setting that speaks of no model that is there is said once, when the machines had time to come.
+func TestSettingsAreComparedOnce(t *testing.T) {
+	var out bytes.Buffer
+	tell := newTeller(&out)
+	tell.settings.Models.Contexts = map[string]int{"qwen:8b": 4096, "qwen3:8b": 4096}
+	den := &coordinatorv1.Node{Id: "den-1", Name: "den", State: "up", Report: &workerv1.NodeReport{Models: []*workerv1.Model{{Name: "qwen3:8b"}}}}
+	for range compareAfter - 1 {
+		tell.compare(&coordinatorv1.ListNodesResponse{})
+	}
+	for range compareAfter {
+		tell.compare(&coordinatorv1.ListNodesResponse{Nodes: []*coordinatorv1.Node{den}})
+	}
+	if got := regexp.MustCompile(`warning: models.contexts in the settings speaks of qwen:8b, which no machine has yet; there is qwen3:8b\n`).FindAllString(out.String(), -1); len(got) != 1 {
+		t.Errorf("said %q", out.String())
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 func newTypes(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "types", Short: "Print loopkeeper.d.ts, so that an editor completes and checks scripts", Args: cobra.NoArgs,
+		Use: "types", Short: "Print loopkeeper.d.ts, by which an editor checks scripts", Args: cobra.NoArgs,
 		Example: "  loopkeeper types > loopkeeper.d.ts",
 		RunE:    func(*cobra.Command, []string) error { return a.printText(script.Types) },
 	}

@@ -93,7 +93,11 @@ func (a *app) up(ctx context.Context, o upOptions) error {
 		err = a.greet(l.Addr(), w, time.Since(began))
 	}
 	if err == nil {
-		err = a.tellWhile(ctx, func(ctx context.Context) { newTeller(a.stdout).coordinator(ctx, reachable(l.Addr())) },
+		err = a.tellWhile(ctx, func(ctx context.Context) {
+			t := newTeller(a.stdout)
+			t.settings = a.config
+			t.coordinator(ctx, reachable(l.Addr()))
+		},
 			func() error { return a.wait(ctx, co, w) })
 	}
 	co.Stop()

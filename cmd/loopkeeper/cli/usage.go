@@ -11,7 +11,7 @@ import (
 // nearEnough is how many letters a mistyped command may be away from one that exists.
 const nearEnough = 2
 
-// strict makes wrong arguments a usage error of ours and ends every help text with where the exit codes are.
+// strict makes wrong arguments a usage error of ours and ends every help text, in lines that fit, with where the exit codes are.
 func strict(c *cobra.Command) {
 	if c.Args != nil {
 		c.Args = checkArgs(c.Args)
@@ -20,6 +20,7 @@ func strict(c *cobra.Command) {
 		c.Long = c.Short + "."
 	}
 	c.Long += "\n\nExit codes: loopkeeper --help"
+	narrow(c)
 	c.SuggestionsMinimumDistance = nearEnough
 	for _, sub := range c.Commands() {
 		strict(sub)

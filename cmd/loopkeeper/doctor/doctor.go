@@ -47,6 +47,7 @@ type Settings struct {
 	Context     int    // tokens per slot where nothing else says
 	InsecureLAN bool
 	MDNS        bool
+	Strange     []string // models that it speaks of and this Ollama does not have, each in a sentence
 }
 
 // Ollama is what the server says, and what its settings are as far as this process can see them.
@@ -101,7 +102,11 @@ func settings(s Settings) []Finding {
 	if s.File != "" {
 		text = s.File
 	}
-	return []Finding{{OK, "settings", text, ""}}
+	found := []Finding{{OK, "settings", text, ""}}
+	for _, one := range s.Strange {
+		found = append(found, Finding{Warning, "settings", one, "loopkeeper config show; on a coordinator another machine may have it: loopkeeper models"})
+	}
+	return found
 }
 
 // broken are the warnings of the probe about something that does not work, and not only about what cannot be told.

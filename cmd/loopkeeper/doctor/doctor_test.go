@@ -46,6 +46,7 @@ func TestWhatIsWrongIsFoundWithANextStep(t *testing.T) {
 		"models that never go":      {func(f *Facts) { f.Ollama.Env["OLLAMA_KEEP_ALIVE"] = "-1" }, Finding{Warning, "ollama", "OLLAMA_KEEP_ALIVE=-1", "restart"}},
 		"models that never go, too": {func(f *Facts) { f.Ollama.Env["OLLAMA_KEEP_ALIVE"] = "-5m" }, Finding{Warning, "ollama", "OLLAMA_KEEP_ALIVE=-5m", "restart"}},
 		"another context":           {func(f *Facts) { f.Ollama.Env["OLLAMA_CONTEXT_LENGTH"] = "4096" }, Finding{Warning, "ollama", "default_context is 8192", "OLLAMA_CONTEXT_LENGTH=8192"}},
+		"a model that is mistyped":  {func(f *Facts) { f.Settings.Strange = []string{"models.pins speaks of qwen:8b"} }, Finding{Warning, "settings", "qwen:8b", "loopkeeper config show"}},
 		"one model at once":         {func(f *Facts) { f.Ollama.Env["OLLAMA_MAX_LOADED_MODELS"] = "1" }, Finding{Warning, "ollama", "no second model", "remove it"}},
 		"graphics that Ollama leaves out": {func(f *Facts) { // project-nomad#1092
 			f.Hardware.Devices[0] = hwprobe.Device{Vendor: hwprobe.AMD, Name: "AMD Radeon 780M", State: hwprobe.StateOK, Integrated: hwprobe.Known(true)}

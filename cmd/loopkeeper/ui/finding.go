@@ -11,6 +11,11 @@ func (s Style) Finding(mark, text, next string) string {
 	return out
 }
 
+// Fold breaks a text into lines of at most width cells, those after the first behind an indent.
+func Fold(text string, width int, indent string) string {
+	return strings.TrimSuffix(Style{Width: width}.hanging("", indent, text), "\n")
+}
+
 // hanging is a text behind a lead, its further lines indented; where nothing is cut it is one line.
 func (s Style) hanging(lead, indent, text string) string {
 	if s.Width <= 0 {
