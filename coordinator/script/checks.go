@@ -24,6 +24,11 @@ type checkCall struct {
 // check has the script judge one value. A check that only computes is answered in this yield; one that reads a text first,
 // in the yield after that.
 func (v *vm) check(d Delivery) (Yield, error) {
+	if d.Err != nil {
+		failure := &Failure{Kind: FailureKind(d.Err.Kind), Message: d.Err.Message, File: v.source.Name}
+		v.answered = append(v.answered, Checked{Pos: d.Pos, Item: d.Item, Failure: failure})
+		return v.yield(), nil
+	}
 	text, err := marshal(checkCall{Pos: d.Pos, Item: d.Item, Value: d.Value})
 	if err != nil {
 		return Yield{}, fmt.Errorf("check position %d: %w", d.Pos, err)

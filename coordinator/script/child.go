@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/loopkeeper/loopkeeper/proto/apierr"
 )
 
 // ChildOptions say how a child host starts its children.
@@ -33,7 +35,7 @@ func (h *childHost) Describe(ctx context.Context, p Program) (Interface, error) 
 		return Interface{}, err
 	}
 	defer s.stop()
-	a, err := s.ask(ctx, question{Limits: &h.Limits, Describe: &p})
+	a, err := s.ask(ctx, question{Version: protocolVersion, Limits: &h.Limits, Describe: &p})
 	switch {
 	case err != nil:
 		return Interface{}, named(err, p)
@@ -51,7 +53,7 @@ func (h *childHost) Start(ctx context.Context, start Start) (Session, Yield, err
 		return nil, Yield{}, err
 	}
 	s.program = start.Program
-	y, err := s.step(ctx, question{Limits: &h.Limits, Start: &start})
+	y, err := s.step(ctx, question{Version: protocolVersion, Limits: &h.Limits, Start: &start})
 	if err != nil {
 		s.stop()
 		return nil, Yield{}, err
@@ -95,10 +97,7 @@ type childSession struct {
 }
 
 func (s *childSession) Deliver(ctx context.Context, d Delivery) (Yield, error) {
-	if len(d.Value) >= maxMessage {
-		s.stop()
-		return s.ended(tooLong()), nil
-	}
+	d = bounded(d)
 	return s.step(ctx, question{Delivery: &d})
 }
 
@@ -122,6 +121,13 @@ func (s *childSession) wait() {
 		_ = s.in.Close()
 		_ = s.cmd.Wait() // its exit code is read from ProcessState
 	})
+}
+
+func errOtherVersion(version int) error {
+	e := apierr.New(apierr.IncompatibleVersion, "start a script: its process speaks version %d of the protocol and this one %d, "+
+		"because the program's file was replaced while it runs", version, protocolVersion)
+	e.Next = []string{"restart the coordinator; its runs go on where they are"}
+	return e
 }
 
 // errNoAnswer is a child that does not speak the protocol.
@@ -168,13 +174,18 @@ func (s *childSession) ask(ctx context.Context, q question) (answer, error) {
 	if err != nil {
 		return answer{}, s.died(ctx, err)
 	}
+	if a.Version != protocolVersion {
+		s.stop()
+		return answer{}, errOtherVersion(a.Version)
+	}
 	if a.Error != "" {
 		return answer{}, fmt.Errorf("the script's process: %s", a.Error)
 	}
 	return a, nil
 }
 
-// patience is how long a step may take by the clock. The child counts its own CPU time; this is for one that cannot.
+// patience is how long a step may take by the clock. The child counts its own CPU time; this is for one that cannot. Whose
+// fault that is nobody knows, the machine may have been asleep, so it is not the script that is blamed.
 func (s *childSession) patience() time.Duration { return 10*s.limits.CPU + 30*time.Second }
 
 func (s *childSession) died(ctx context.Context, err error) error {

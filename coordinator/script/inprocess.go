@@ -73,7 +73,7 @@ type localSession struct {
 var errClosed = errors.New("the script's session is closed")
 
 func (s *localSession) Deliver(ctx context.Context, d Delivery) (Yield, error) {
-	return s.step(ctx, func() (Yield, error) { return s.vm.deliver(d) })
+	return s.step(ctx, func() (Yield, error) { return s.vm.deliver(bounded(d)) })
 }
 
 // step runs the script until it yields. A session whose step was given up is closed: its state is that of no replay.
@@ -108,8 +108,8 @@ func guard(ctx context.Context, v *vm, limit time.Duration, run func() error) (e
 	}
 	var i interrupter
 	i.arm(v)
-	timer := time.AfterFunc(limit, func() { i.interrupt(cpuFailure(limit)) })
-	cancelled := context.AfterFunc(ctx, func() { i.interrupt(&Failure{Kind: Crashed, Message: "given up"}) })
+	timer := time.AfterFunc(limit, func() { i.stop(cpuFailure(limit)) })
+	cancelled := context.AfterFunc(ctx, func() { i.stop(&Failure{Kind: Crashed, Message: "given up"}) })
 	defer func() {
 		timer.Stop()
 		cancelled()
@@ -124,8 +124,15 @@ func guard(ctx context.Context, v *vm, limit time.Duration, run func() error) (e
 	return run()
 }
 
+// The names of the limits in the coordinator's configuration.
+const (
+	cpuKnob    = "script.cpu"
+	memoryKnob = "script.memory_bytes"
+)
+
 func cpuFailure(limit time.Duration) *Failure {
-	return &Failure{Kind: CPULimit, Message: fmt.Sprintf("the script computed for more than %v without calling a primitive", limit)}
+	return &Failure{Kind: CPULimit, Message: fmt.Sprintf("the script computed for more than %v without waiting for a primitive "+
+		"(the limit is %s); the line is where it was stopped", limit, cpuKnob)}
 }
 
 func panicFailure(panicked any) *Failure {
@@ -135,14 +142,15 @@ func panicFailure(panicked any) *Failure {
 // interrupter stops a runtime from another goroutine, and only while it runs, so that a late interrupt never hits the
 // next step.
 type interrupter struct {
-	mu sync.Mutex
-	vm *vm // nil while nothing runs
+	mu    sync.Mutex
+	vm    *vm      // nil while nothing runs
+	cause *Failure // why it was interrupted
 }
 
 func (i *interrupter) arm(v *vm) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.vm = v
+	i.vm, i.cause = v, nil
 }
 
 func (i *interrupter) disarm() {
@@ -152,10 +160,16 @@ func (i *interrupter) disarm() {
 	i.vm = nil
 }
 
-func (i *interrupter) interrupt(f *Failure) {
+// interrupt stops what runs, with the lock held. The first reason is the reason.
+func (i *interrupter) interrupt(why *Failure) {
+	if i.vm != nil && i.cause == nil {
+		i.cause = why
+		i.vm.js.Interrupt(&stopped{why})
+	}
+}
+
+func (i *interrupter) stop(why *Failure) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.vm != nil {
-		i.vm.js.Interrupt(&stopped{f})
-	}
+	i.interrupt(why)
 }

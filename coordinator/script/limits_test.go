@@ -141,13 +141,22 @@ func TestAChildEndsWithItsStdin(t *testing.T) {
 	}
 }
 
-func TestTooLargeADeliveryIsRefused(t *testing.T) {
-	r := started(t, NewChildHost(ChildOptions{Command: []string{os.Args[0], childArgument}}),
-		`import { read } from "loopkeeper"; export default () => read("x")`, `{}`)
-	huge := `"` + strings.Repeat("x", maxMessage) + `"`
-	if f := r.value(0, huge).End.Failure; f == nil || f.Kind != Memory || !strings.Contains(f.Message, "64 MiB") {
-		t.Errorf("failure = %v", f)
-	}
+// An oversized result is told once and for good, as the failure of its step: the script never holds it, and goes on.
+func TestAResultTooLargeNeverEntersTheScript(t *testing.T) {
+	huge := `"` + strings.Repeat("x", MaxValue) + `"`
+	onBoth(t, func(t *testing.T, host Host) {
+		r := started(t, host, `import { generate, read } from "loopkeeper";
+export default async () => {
+  const kept = await generate({ model: "m", prompt: "p", schema: {}, check: () => true });
+  try { return await read("x") } catch (e) { return [kept, e.kind, e.step, e.message] }
+}`, `{}`)
+		y := r.deliver(Delivery{Pos: 0, Check: true, Value: json.RawMessage(huge)})
+		if len(y.Checks) != 1 || y.Checks[0].Failure == nil || y.Checks[0].Failure.Kind != "too_large" {
+			t.Errorf("the check of a huge value gave %+v", y.Checks)
+		}
+		r.value(0, `"small"`)
+		want(t, string(r.value(1, huge).End.Value), `["small","too_large",1,"the result of step 1 has 16.0 MiB, and a script is given at most 16 MiB; pass it on by reference, or ask for less"]`)
+	})
 }
 
 func TestTooLargeARequestIsRefused(t *testing.T) {

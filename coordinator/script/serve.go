@@ -31,7 +31,7 @@ func ServeChild(stdin io.Reader, stdout io.Writer) error {
 		case err := <-failed:
 			return err
 		case q := <-questions:
-			if q.Limits != nil {
+			if c.watch == nil && q.Version == protocolVersion && q.Limits != nil {
 				c.limit(*q.Limits)
 			}
 			if err := reply(stdout, c.answer(q)); err != nil {
@@ -43,9 +43,10 @@ func ServeChild(stdin io.Reader, stdout io.Writer) error {
 
 // reply sends an answer. A script that asks for more than fits into a message has ended.
 func reply(stdout io.Writer, a answer) error {
+	a.Version = protocolVersion
 	err := writeMessage(stdout, a)
 	if errors.Is(err, errTooLong) {
-		return writeMessage(stdout, answer{Yield: &Yield{End: &End{Failure: tooLong()}}})
+		return writeMessage(stdout, answer{Version: protocolVersion, Yield: &Yield{End: &End{Failure: tooLong()}}})
 	}
 	return err
 }
@@ -80,7 +81,7 @@ func (c *child) limit(l Limits) {
 
 func (c *child) answer(q question) answer {
 	if c.watch == nil {
-		return answer{Error: "the first message has no limits"}
+		return answer{Error: "the first message has no limits, or is of another version of the protocol"}
 	}
 	switch {
 	case q.Describe != nil:

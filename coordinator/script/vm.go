@@ -89,6 +89,10 @@ func (v *vm) start(p Program, input json.RawMessage) Yield {
 	if err := v.load(p); err != nil {
 		return v.end(err)
 	}
+	input, err := ordered(input)
+	if err != nil {
+		return v.end(fmt.Errorf("the input: %w", err))
+	}
 	if len(input) == 0 {
 		input = json.RawMessage("null")
 	}
@@ -148,6 +152,10 @@ func (v *vm) deliver(d Delivery) (Yield, error) {
 	if !ok || v.ended {
 		return Yield{}, fmt.Errorf("deliver position %d: %w", d.Pos, errNotPending)
 	}
+	var err error
+	if d.Value, err = ordered(d.Value); err != nil {
+		return Yield{}, fmt.Errorf("deliver position %d: %w", d.Pos, err)
+	}
 	v.clock = d.Time
 	v.heard++
 	if d.Check {
@@ -162,6 +170,15 @@ func (v *vm) deliver(d Delivery) (Yield, error) {
 		return v.end(v.failure(err)), nil
 	}
 	return v.yield(), nil
+}
+
+// ordered returns a value with the one order of keys in which a script sees it, whoever wrote it down in between: a script
+// that makes a text of an object makes the same text in a replay.
+func ordered(value json.RawMessage) (json.RawMessage, error) {
+	if len(value) == 0 {
+		return nil, nil
+	}
+	return canonical(value)
 }
 
 // delivered is a delivery as the library reads it.

@@ -13,13 +13,14 @@ type watchdog struct {
 	limits Limits
 	interrupter
 	cpuBefore time.Duration // CPU time of the process when the step began
-	asked     time.Time     // when the step was interrupted; zero: it was not
+	asked     time.Time     // when the step was interrupted
+	code      int           // with which the process is to end of that
 }
 
 // guard runs a step of the script under watch.
 func (w *watchdog) guard(v *vm, step func() error) (err error) {
 	w.mu.Lock()
-	w.vm, w.cpuBefore, w.asked = v, cpuTime(), time.Time{}
+	w.vm, w.cause, w.cpuBefore = v, nil, cpuTime()
 	w.mu.Unlock()
 	defer func() {
 		w.disarm()
@@ -41,25 +42,28 @@ func (w *watchdog) check(memory int64, cpu time.Duration) {
 	defer w.mu.Unlock()
 	switch {
 	case w.vm == nil:
+	case memory > w.limits.Memory*3/2:
+		os.Exit(exitMemory)
+	case w.cause != nil:
+		if time.Since(w.asked) > interruptGrace {
+			os.Exit(w.code)
+		}
 	case memory > w.limits.Memory:
-		w.stop(memoryFailure(w.limits.Memory), exitMemory, memory > w.limits.Memory*3/2)
+		w.stop(memoryFailure(w.limits.Memory), exitMemory)
 	case cpu-w.cpuBefore > w.limits.CPU:
-		w.stop(cpuFailure(w.limits.CPU), exitCPU, false)
+		w.stop(cpuFailure(w.limits.CPU), exitCPU)
 	}
 }
 
-func (w *watchdog) stop(why *Failure, code int, now bool) {
-	if now || (!w.asked.IsZero() && time.Since(w.asked) > interruptGrace) {
-		os.Exit(code)
-	}
-	if w.asked.IsZero() {
-		w.asked = time.Now()
-		w.vm.js.Interrupt(&stopped{why})
-	}
+// stop interrupts the step. What stopped it is noted before, and once: whatever else is exceeded later is not the reason.
+func (w *watchdog) stop(why *Failure, code int) {
+	w.asked, w.code = time.Now(), code
+	w.interrupt(why)
 }
 
 func memoryFailure(limit int64) *Failure {
-	return &Failure{Kind: Memory, Message: fmt.Sprintf("the script used more than %d MiB of memory", limit>>20)}
+	return &Failure{Kind: Memory, Message: fmt.Sprintf("the script used more than %d MiB of memory (the limit is %s); "+
+		"the line is where it was stopped, and others may hold more", limit>>20, memoryKnob)}
 }
 
 // memoryUsed returns the bytes that this process has from the operating system and did not give back.

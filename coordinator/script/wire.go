@@ -14,16 +14,22 @@ import (
 // is a mistake.
 const maxMessage = 64 << 20
 
-// question is what a host asks its child, one JSON line each. Exactly one field beside Limits is set.
+// protocolVersion is the version of the messages between a host and its child. The two are the same program, but for a
+// coordinator that goes on running while its file is replaced by another version.
+const protocolVersion = 2
+
+// question is what a host asks its child, one JSON line each. Exactly one field beside Version and Limits is set.
 type question struct {
-	Limits   *Limits   `json:"limits,omitempty"` // with the first one
+	Version  int       `json:"version,omitempty"` // protocolVersion, with the first one
+	Limits   *Limits   `json:"limits,omitempty"`  // with the first one
 	Describe *Program  `json:"describe,omitempty"`
 	Start    *Start    `json:"start,omitempty"`
 	Delivery *Delivery `json:"delivery,omitempty"`
 }
 
-// answer is what the child says to a question. Exactly one field is set.
+// answer is what the child says to a question. Exactly one field beside Version is set.
 type answer struct {
+	Version   int        `json:"version"` // protocolVersion
 	Interface *Interface `json:"interface,omitempty"`
 	Yield     *Yield     `json:"yield,omitempty"`
 	Failure   *Failure   `json:"failure,omitempty"` // of Describe
