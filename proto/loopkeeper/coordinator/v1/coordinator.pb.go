@@ -616,13 +616,14 @@ type SubmitRequest struct {
 	//	*SubmitRequest_BuiltIn
 	//	*SubmitRequest_Bundle
 	Workflow         isSubmitRequest_Workflow `protobuf_oneof:"workflow"`
-	InputJson        []byte                   `protobuf:"bytes,3,opt,name=input_json,json=inputJson,proto3" json:"input_json,omitempty"`                         // file parameters are {"ref": sha256, "name": …, "bytes": …}
-	Key              string                   `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`                                                      // the same key returns the same run; with another job it is a conflict; empty: none
-	DryRun           bool                     `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`                                 // check everything, start nothing
-	Models           []string                 `protobuf:"bytes,6,rep,name=models,proto3" json:"models,omitempty"`                                                // models known to be needed; checked against the fleet before the run starts
-	TimeLimitSeconds int64                    `protobuf:"varint,7,opt,name=time_limit_seconds,json=timeLimitSeconds,proto3" json:"time_limit_seconds,omitempty"` // active time; 0: the default
-	Priority         string                   `protobuf:"bytes,8,opt,name=priority,proto3" json:"priority,omitempty"`                                            // interactive, normal or batch; empty: normal
-	Weight           float64                  `protobuf:"fixed64,9,opt,name=weight,proto3" json:"weight,omitempty"`                                              // share of the machines beside other runs; 0 counts as 1
+	InputJson        []byte                   `protobuf:"bytes,3,opt,name=input_json,json=inputJson,proto3" json:"input_json,omitempty"`                                                      // file parameters are {"ref": sha256, "name": …, "bytes": …}
+	Key              string                   `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`                                                                                   // the same key returns the same run; with another job it is a conflict; empty: none
+	DryRun           bool                     `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`                                                              // check everything, start nothing
+	Models           []string                 `protobuf:"bytes,6,rep,name=models,proto3" json:"models,omitempty"`                                                                             // models known to be needed; checked against the fleet before the run starts
+	TimeLimitSeconds int64                    `protobuf:"varint,7,opt,name=time_limit_seconds,json=timeLimitSeconds,proto3" json:"time_limit_seconds,omitempty"`                              // active time; 0: the default
+	Priority         string                   `protobuf:"bytes,8,opt,name=priority,proto3" json:"priority,omitempty"`                                                                         // interactive, normal or batch; empty: normal
+	Weight           float64                  `protobuf:"fixed64,9,opt,name=weight,proto3" json:"weight,omitempty"`                                                                           // share of the machines beside other runs; 0 counts as 1
+	Limits           map[string]int64         `protobuf:"bytes,10,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"` // by Limit.name; what is not in it is the workflow's or the default
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -729,6 +730,13 @@ func (x *SubmitRequest) GetWeight() float64 {
 		return x.Weight
 	}
 	return 0
+}
+
+func (x *SubmitRequest) GetLimits() map[string]int64 {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
 }
 
 type isSubmitRequest_Workflow interface {
@@ -984,6 +992,15 @@ type Run struct {
 	CancelReason  string                 `protobuf:"bytes,24,opt,name=cancel_reason,json=cancelReason,proto3" json:"cancel_reason,omitempty"` // of a cancelled run, as its user gave it
 	Priority      string                 `protobuf:"bytes,25,opt,name=priority,proto3" json:"priority,omitempty"`                             // interactive, normal or batch
 	Weight        float64                `protobuf:"fixed64,26,opt,name=weight,proto3" json:"weight,omitempty"`                               // share beside other runs; 0 counts as 1
+	Parent        string                 `protobuf:"bytes,27,opt,name=parent,proto3" json:"parent,omitempty"`                                 // the run that spawned it
+	Children      []string               `protobuf:"bytes,28,rep,name=children,proto3" json:"children,omitempty"`                             // runs that it spawned, by id
+	Base          string                 `protobuf:"bytes,29,opt,name=base,proto3" json:"base,omitempty"`                                     // the run that it took results from
+	ActiveNanos   int64                  `protobuf:"varint,30,opt,name=active_nanos,json=activeNanos,proto3" json:"active_nanos,omitempty"`   // time that counts against the budget: not what was parked
+	Limits        []*Limit               `protobuf:"bytes,31,rep,name=limits,proto3" json:"limits,omitempty"`
+	Acceptance    *Acceptance            `protobuf:"bytes,32,opt,name=acceptance,proto3" json:"acceptance,omitempty"`             // what is known so far
+	Phases        []*Phase               `protobuf:"bytes,33,rep,name=phases,proto3" json:"phases,omitempty"`                     // of the pipeline in progress, or the last one
+	Waits         int32                  `protobuf:"varint,34,opt,name=waits,proto3" json:"waits,omitempty"`                      // steps that wait for a person
+	ParkedBy      string                 `protobuf:"bytes,35,opt,name=parked_by,json=parkedBy,proto3" json:"parked_by,omitempty"` // of a suspended run
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1200,6 +1217,332 @@ func (x *Run) GetWeight() float64 {
 	return 0
 }
 
+func (x *Run) GetParent() string {
+	if x != nil {
+		return x.Parent
+	}
+	return ""
+}
+
+func (x *Run) GetChildren() []string {
+	if x != nil {
+		return x.Children
+	}
+	return nil
+}
+
+func (x *Run) GetBase() string {
+	if x != nil {
+		return x.Base
+	}
+	return ""
+}
+
+func (x *Run) GetActiveNanos() int64 {
+	if x != nil {
+		return x.ActiveNanos
+	}
+	return 0
+}
+
+func (x *Run) GetLimits() []*Limit {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+func (x *Run) GetAcceptance() *Acceptance {
+	if x != nil {
+		return x.Acceptance
+	}
+	return nil
+}
+
+func (x *Run) GetPhases() []*Phase {
+	if x != nil {
+		return x.Phases
+	}
+	return nil
+}
+
+func (x *Run) GetWaits() int32 {
+	if x != nil {
+		return x.Waits
+	}
+	return 0
+}
+
+func (x *Run) GetParkedBy() string {
+	if x != nil {
+		return x.ParkedBy
+	}
+	return ""
+}
+
+// Limit is a budget of a run.
+type Limit struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // active_seconds, tokens, calls, artifact_bytes, spawn_depth
+	Limit         int64                  `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	Spent         int64                  `protobuf:"varint,3,opt,name=spent,proto3" json:"spent,omitempty"`
+	Overshoot     int64                  `protobuf:"varint,4,opt,name=overshoot,proto3" json:"overshoot,omitempty"`     // beyond the limit, of one that was reached
+	Worst         int64                  `protobuf:"varint,5,opt,name=worst,proto3" json:"worst,omitempty"`             // the most that was possible then; 0: unknown
+	SetBy         string                 `protobuf:"bytes,6,opt,name=set_by,json=setBy,proto3" json:"set_by,omitempty"` // run, workflow or default
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Limit) Reset() {
+	*x = Limit{}
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Limit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Limit) ProtoMessage() {}
+
+func (x *Limit) ProtoReflect() protoreflect.Message {
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Limit.ProtoReflect.Descriptor instead.
+func (*Limit) Descriptor() ([]byte, []int) {
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *Limit) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Limit) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *Limit) GetSpent() int64 {
+	if x != nil {
+		return x.Spent
+	}
+	return 0
+}
+
+func (x *Limit) GetOvershoot() int64 {
+	if x != nil {
+		return x.Overshoot
+	}
+	return 0
+}
+
+func (x *Limit) GetWorst() int64 {
+	if x != nil {
+		return x.Worst
+	}
+	return 0
+}
+
+func (x *Limit) GetSetBy() string {
+	if x != nil {
+		return x.SetBy
+	}
+	return ""
+}
+
+// Acceptance is what was expected against what was processed.
+type Acceptance struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Expected      int64                  `protobuf:"varint,1,opt,name=expected,proto3" json:"expected,omitempty"` // keys
+	Covered       int64                  `protobuf:"varint,2,opt,name=covered,proto3" json:"covered,omitempty"`
+	Handled       int64                  `protobuf:"varint,3,opt,name=handled,proto3" json:"handled,omitempty"` // failures that were waived or made good by a fallback
+	Failed        int64                  `protobuf:"varint,4,opt,name=failed,proto3" json:"failed,omitempty"`
+	Uncovered     int64                  `protobuf:"varint,5,opt,name=uncovered,proto3" json:"uncovered,omitempty"`                             // filtered out, never created, or missing from an answer
+	UncoveredKeys []string               `protobuf:"bytes,6,rep,name=uncovered_keys,json=uncoveredKeys,proto3" json:"uncovered_keys,omitempty"` // the first few
+	HandledBy     []string               `protobuf:"bytes,7,rep,name=handled_by,json=handledBy,proto3" json:"handled_by,omitempty"`             // one sentence each
+	Swallowed     []string               `protobuf:"bytes,8,rep,name=swallowed,proto3" json:"swallowed,omitempty"`                              // failures that the script caught and nobody waived
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Acceptance) Reset() {
+	*x = Acceptance{}
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Acceptance) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Acceptance) ProtoMessage() {}
+
+func (x *Acceptance) ProtoReflect() protoreflect.Message {
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Acceptance.ProtoReflect.Descriptor instead.
+func (*Acceptance) Descriptor() ([]byte, []int) {
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Acceptance) GetExpected() int64 {
+	if x != nil {
+		return x.Expected
+	}
+	return 0
+}
+
+func (x *Acceptance) GetCovered() int64 {
+	if x != nil {
+		return x.Covered
+	}
+	return 0
+}
+
+func (x *Acceptance) GetHandled() int64 {
+	if x != nil {
+		return x.Handled
+	}
+	return 0
+}
+
+func (x *Acceptance) GetFailed() int64 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
+func (x *Acceptance) GetUncovered() int64 {
+	if x != nil {
+		return x.Uncovered
+	}
+	return 0
+}
+
+func (x *Acceptance) GetUncoveredKeys() []string {
+	if x != nil {
+		return x.UncoveredKeys
+	}
+	return nil
+}
+
+func (x *Acceptance) GetHandledBy() []string {
+	if x != nil {
+		return x.HandledBy
+	}
+	return nil
+}
+
+func (x *Acceptance) GetSwallowed() []string {
+	if x != nil {
+		return x.Swallowed
+	}
+	return nil
+}
+
+// Phase is one phase of a pipeline.
+type Phase struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pipeline      string                 `protobuf:"bytes,1,opt,name=pipeline,proto3" json:"pipeline,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	State         string                 `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`     // pending, in_progress, completed
+	Round         int32                  `protobuf:"varint,4,opt,name=round,proto3" json:"round,omitempty"`    // times it was begun
+	Reasons       []string               `protobuf:"bytes,5,rep,name=reasons,proto3" json:"reasons,omitempty"` // why it was begun again
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Phase) Reset() {
+	*x = Phase{}
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Phase) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Phase) ProtoMessage() {}
+
+func (x *Phase) ProtoReflect() protoreflect.Message {
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Phase.ProtoReflect.Descriptor instead.
+func (*Phase) Descriptor() ([]byte, []int) {
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *Phase) GetPipeline() string {
+	if x != nil {
+		return x.Pipeline
+	}
+	return ""
+}
+
+func (x *Phase) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Phase) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *Phase) GetRound() int32 {
+	if x != nil {
+		return x.Round
+	}
+	return 0
+}
+
+func (x *Phase) GetReasons() []string {
+	if x != nil {
+		return x.Reasons
+	}
+	return nil
+}
+
 type Step struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"` // position in the script, "3"
@@ -1212,14 +1555,16 @@ type Step struct {
 	Started       *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=started,proto3" json:"started,omitempty"`
 	Ended         *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=ended,proto3" json:"ended,omitempty"`
 	Error         string                 `protobuf:"bytes,10,opt,name=error,proto3" json:"error,omitempty"`
-	Node          string                 `protobuf:"bytes,11,opt,name=node,proto3" json:"node,omitempty"` // of a single call
+	Node          string                 `protobuf:"bytes,11,opt,name=node,proto3" json:"node,omitempty"`   // of a single call
+	Until         string                 `protobuf:"bytes,12,opt,name=until,proto3" json:"until,omitempty"` // of a timer, RFC 3339
+	Child         string                 `protobuf:"bytes,13,opt,name=child,proto3" json:"child,omitempty"` // of a spawn, the run
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[16]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1231,7 +1576,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[16]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1244,7 +1589,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{16}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Step) GetId() string {
@@ -1324,6 +1669,20 @@ func (x *Step) GetNode() string {
 	return ""
 }
 
+func (x *Step) GetUntil() string {
+	if x != nil {
+		return x.Until
+	}
+	return ""
+}
+
+func (x *Step) GetChild() string {
+	if x != nil {
+		return x.Child
+	}
+	return ""
+}
+
 // Counts counts items, each once; tries beyond the first are in retried.
 type Counts struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1340,7 +1699,7 @@ type Counts struct {
 
 func (x *Counts) Reset() {
 	*x = Counts{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[17]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1352,7 +1711,7 @@ func (x *Counts) String() string {
 func (*Counts) ProtoMessage() {}
 
 func (x *Counts) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[17]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1365,7 +1724,7 @@ func (x *Counts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counts.ProtoReflect.Descriptor instead.
 func (*Counts) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{17}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Counts) GetTotal() int64 {
@@ -1432,7 +1791,7 @@ type NodeShare struct {
 
 func (x *NodeShare) Reset() {
 	*x = NodeShare{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[18]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1444,7 +1803,7 @@ func (x *NodeShare) String() string {
 func (*NodeShare) ProtoMessage() {}
 
 func (x *NodeShare) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[18]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1457,7 +1816,7 @@ func (x *NodeShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeShare.ProtoReflect.Descriptor instead.
 func (*NodeShare) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{18}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *NodeShare) GetNodeId() string {
@@ -1529,7 +1888,7 @@ type InFlight struct {
 
 func (x *InFlight) Reset() {
 	*x = InFlight{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[19]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1541,7 +1900,7 @@ func (x *InFlight) String() string {
 func (*InFlight) ProtoMessage() {}
 
 func (x *InFlight) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[19]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1554,7 +1913,7 @@ func (x *InFlight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InFlight.ProtoReflect.Descriptor instead.
 func (*InFlight) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{19}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *InFlight) GetStep() string {
@@ -1652,7 +2011,7 @@ type Reason struct {
 
 func (x *Reason) Reset() {
 	*x = Reason{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[20]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1664,7 +2023,7 @@ func (x *Reason) String() string {
 func (*Reason) ProtoMessage() {}
 
 func (x *Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[20]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1677,7 +2036,7 @@ func (x *Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reason.ProtoReflect.Descriptor instead.
 func (*Reason) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{20}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Reason) GetWaitingFor() string {
@@ -1716,7 +2075,7 @@ type FailureGroup struct {
 
 func (x *FailureGroup) Reset() {
 	*x = FailureGroup{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[21]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1728,7 +2087,7 @@ func (x *FailureGroup) String() string {
 func (*FailureGroup) ProtoMessage() {}
 
 func (x *FailureGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[21]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1741,7 +2100,7 @@ func (x *FailureGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailureGroup.ProtoReflect.Descriptor instead.
 func (*FailureGroup) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{21}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *FailureGroup) GetKind() string {
@@ -1803,7 +2162,7 @@ type ListRunsRequest struct {
 
 func (x *ListRunsRequest) Reset() {
 	*x = ListRunsRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[22]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1815,7 +2174,7 @@ func (x *ListRunsRequest) String() string {
 func (*ListRunsRequest) ProtoMessage() {}
 
 func (x *ListRunsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[22]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1828,7 +2187,7 @@ func (x *ListRunsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunsRequest.ProtoReflect.Descriptor instead.
 func (*ListRunsRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{22}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ListRunsRequest) GetLimit() int32 {
@@ -1854,7 +2213,7 @@ type ListRunsResponse struct {
 
 func (x *ListRunsResponse) Reset() {
 	*x = ListRunsResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[23]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1866,7 +2225,7 @@ func (x *ListRunsResponse) String() string {
 func (*ListRunsResponse) ProtoMessage() {}
 
 func (x *ListRunsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[23]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1879,7 +2238,7 @@ func (x *ListRunsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunsResponse.ProtoReflect.Descriptor instead.
 func (*ListRunsResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{23}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListRunsResponse) GetRuns() []*Run {
@@ -1898,7 +2257,7 @@ type WatchRunRequest struct {
 
 func (x *WatchRunRequest) Reset() {
 	*x = WatchRunRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[24]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1910,7 +2269,7 @@ func (x *WatchRunRequest) String() string {
 func (*WatchRunRequest) ProtoMessage() {}
 
 func (x *WatchRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[24]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1923,7 +2282,7 @@ func (x *WatchRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunRequest.ProtoReflect.Descriptor instead.
 func (*WatchRunRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{24}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *WatchRunRequest) GetRunId() string {
@@ -1942,7 +2301,7 @@ type WatchRunResponse struct {
 
 func (x *WatchRunResponse) Reset() {
 	*x = WatchRunResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[25]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1954,7 +2313,7 @@ func (x *WatchRunResponse) String() string {
 func (*WatchRunResponse) ProtoMessage() {}
 
 func (x *WatchRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[25]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1967,7 +2326,7 @@ func (x *WatchRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunResponse.ProtoReflect.Descriptor instead.
 func (*WatchRunResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{25}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *WatchRunResponse) GetRun() *Run {
@@ -1987,7 +2346,7 @@ type CancelRunRequest struct {
 
 func (x *CancelRunRequest) Reset() {
 	*x = CancelRunRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[26]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1999,7 +2358,7 @@ func (x *CancelRunRequest) String() string {
 func (*CancelRunRequest) ProtoMessage() {}
 
 func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[26]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2012,7 +2371,7 @@ func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunRequest.ProtoReflect.Descriptor instead.
 func (*CancelRunRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{26}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *CancelRunRequest) GetRunId() string {
@@ -2038,7 +2397,7 @@ type CancelRunResponse struct {
 
 func (x *CancelRunResponse) Reset() {
 	*x = CancelRunResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[27]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2050,7 +2409,7 @@ func (x *CancelRunResponse) String() string {
 func (*CancelRunResponse) ProtoMessage() {}
 
 func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[27]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2063,7 +2422,7 @@ func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunResponse.ProtoReflect.Descriptor instead.
 func (*CancelRunResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{27}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *CancelRunResponse) GetRun() *Run {
@@ -2082,7 +2441,7 @@ type GetResultRequest struct {
 
 func (x *GetResultRequest) Reset() {
 	*x = GetResultRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[28]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2094,7 +2453,7 @@ func (x *GetResultRequest) String() string {
 func (*GetResultRequest) ProtoMessage() {}
 
 func (x *GetResultRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[28]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2107,7 +2466,7 @@ func (x *GetResultRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetResultRequest.ProtoReflect.Descriptor instead.
 func (*GetResultRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{28}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *GetResultRequest) GetRunId() string {
@@ -2127,7 +2486,7 @@ type GetResultResponse struct {
 
 func (x *GetResultResponse) Reset() {
 	*x = GetResultResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[29]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2139,7 +2498,7 @@ func (x *GetResultResponse) String() string {
 func (*GetResultResponse) ProtoMessage() {}
 
 func (x *GetResultResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[29]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2152,7 +2511,7 @@ func (x *GetResultResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetResultResponse.ProtoReflect.Descriptor instead.
 func (*GetResultResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{29}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *GetResultResponse) GetRun() *Run {
@@ -2182,7 +2541,7 @@ type Output struct {
 
 func (x *Output) Reset() {
 	*x = Output{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[30]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2194,7 +2553,7 @@ func (x *Output) String() string {
 func (*Output) ProtoMessage() {}
 
 func (x *Output) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[30]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2207,7 +2566,7 @@ func (x *Output) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Output.ProtoReflect.Descriptor instead.
 func (*Output) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{30}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Output) GetName() string {
@@ -2257,7 +2616,7 @@ type GetItemsRequest struct {
 
 func (x *GetItemsRequest) Reset() {
 	*x = GetItemsRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[31]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2269,7 +2628,7 @@ func (x *GetItemsRequest) String() string {
 func (*GetItemsRequest) ProtoMessage() {}
 
 func (x *GetItemsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[31]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2282,7 +2641,7 @@ func (x *GetItemsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetItemsRequest.ProtoReflect.Descriptor instead.
 func (*GetItemsRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{31}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *GetItemsRequest) GetRunId() string {
@@ -2324,7 +2683,7 @@ type GetItemsResponse struct {
 
 func (x *GetItemsResponse) Reset() {
 	*x = GetItemsResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[32]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2336,7 +2695,7 @@ func (x *GetItemsResponse) String() string {
 func (*GetItemsResponse) ProtoMessage() {}
 
 func (x *GetItemsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[32]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2349,7 +2708,7 @@ func (x *GetItemsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetItemsResponse.ProtoReflect.Descriptor instead.
 func (*GetItemsResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{32}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *GetItemsResponse) GetItems() []*Item {
@@ -2391,7 +2750,7 @@ type Item struct {
 
 func (x *Item) Reset() {
 	*x = Item{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[33]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2403,7 +2762,7 @@ func (x *Item) String() string {
 func (*Item) ProtoMessage() {}
 
 func (x *Item) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[33]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2416,7 +2775,7 @@ func (x *Item) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Item.ProtoReflect.Descriptor instead.
 func (*Item) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{33}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Item) GetIndex() int32 {
@@ -2500,7 +2859,7 @@ type GetTraceRequest struct {
 
 func (x *GetTraceRequest) Reset() {
 	*x = GetTraceRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[34]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2512,7 +2871,7 @@ func (x *GetTraceRequest) String() string {
 func (*GetTraceRequest) ProtoMessage() {}
 
 func (x *GetTraceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[34]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2525,7 +2884,7 @@ func (x *GetTraceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTraceRequest.ProtoReflect.Descriptor instead.
 func (*GetTraceRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{34}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *GetTraceRequest) GetRunId() string {
@@ -2561,7 +2920,7 @@ type GetTraceResponse struct {
 
 func (x *GetTraceResponse) Reset() {
 	*x = GetTraceResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[35]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2573,7 +2932,7 @@ func (x *GetTraceResponse) String() string {
 func (*GetTraceResponse) ProtoMessage() {}
 
 func (x *GetTraceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[35]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2586,7 +2945,7 @@ func (x *GetTraceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTraceResponse.ProtoReflect.Descriptor instead.
 func (*GetTraceResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{35}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *GetTraceResponse) GetSeq() int64 {
@@ -2625,7 +2984,7 @@ type ListNodesRequest struct {
 
 func (x *ListNodesRequest) Reset() {
 	*x = ListNodesRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[36]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2637,7 +2996,7 @@ func (x *ListNodesRequest) String() string {
 func (*ListNodesRequest) ProtoMessage() {}
 
 func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[36]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2650,7 +3009,7 @@ func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesRequest.ProtoReflect.Descriptor instead.
 func (*ListNodesRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{36}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{39}
 }
 
 type ListNodesResponse struct {
@@ -2668,7 +3027,7 @@ type ListNodesResponse struct {
 
 func (x *ListNodesResponse) Reset() {
 	*x = ListNodesResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[37]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2680,7 +3039,7 @@ func (x *ListNodesResponse) String() string {
 func (*ListNodesResponse) ProtoMessage() {}
 
 func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[37]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2693,7 +3052,7 @@ func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesResponse.ProtoReflect.Descriptor instead.
 func (*ListNodesResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{37}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ListNodesResponse) GetNodes() []*Node {
@@ -2758,7 +3117,7 @@ type ModelQueue struct {
 
 func (x *ModelQueue) Reset() {
 	*x = ModelQueue{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[38]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2770,7 +3129,7 @@ func (x *ModelQueue) String() string {
 func (*ModelQueue) ProtoMessage() {}
 
 func (x *ModelQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[38]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2783,7 +3142,7 @@ func (x *ModelQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelQueue.ProtoReflect.Descriptor instead.
 func (*ModelQueue) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{38}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ModelQueue) GetModel() string {
@@ -2829,7 +3188,7 @@ type ResourceUse struct {
 
 func (x *ResourceUse) Reset() {
 	*x = ResourceUse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[39]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2841,7 +3200,7 @@ func (x *ResourceUse) String() string {
 func (*ResourceUse) ProtoMessage() {}
 
 func (x *ResourceUse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[39]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2854,7 +3213,7 @@ func (x *ResourceUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceUse.ProtoReflect.Descriptor instead.
 func (*ResourceUse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{39}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ResourceUse) GetName() string {
@@ -2913,7 +3272,7 @@ type Finding struct {
 
 func (x *Finding) Reset() {
 	*x = Finding{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[40]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2925,7 +3284,7 @@ func (x *Finding) String() string {
 func (*Finding) ProtoMessage() {}
 
 func (x *Finding) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[40]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2938,7 +3297,7 @@ func (x *Finding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finding.ProtoReflect.Descriptor instead.
 func (*Finding) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{40}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Finding) GetCode() string {
@@ -2990,7 +3349,7 @@ type Suggestion struct {
 
 func (x *Suggestion) Reset() {
 	*x = Suggestion{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[41]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3002,7 +3361,7 @@ func (x *Suggestion) String() string {
 func (*Suggestion) ProtoMessage() {}
 
 func (x *Suggestion) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[41]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3015,7 +3374,7 @@ func (x *Suggestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suggestion.ProtoReflect.Descriptor instead.
 func (*Suggestion) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{41}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Suggestion) GetModel() string {
@@ -3064,7 +3423,7 @@ type Pin struct {
 
 func (x *Pin) Reset() {
 	*x = Pin{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[42]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3076,7 +3435,7 @@ func (x *Pin) String() string {
 func (*Pin) ProtoMessage() {}
 
 func (x *Pin) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[42]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3089,7 +3448,7 @@ func (x *Pin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pin.ProtoReflect.Descriptor instead.
 func (*Pin) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{42}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Pin) GetModel() string {
@@ -3132,7 +3491,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[43]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3144,7 +3503,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[43]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3157,7 +3516,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{43}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Node) GetId() string {
@@ -3309,7 +3668,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[44]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3321,7 +3680,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[44]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3334,7 +3693,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{44}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Claim) GetModel() string {
@@ -3453,7 +3812,7 @@ type PoolUse struct {
 
 func (x *PoolUse) Reset() {
 	*x = PoolUse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[45]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3465,7 +3824,7 @@ func (x *PoolUse) String() string {
 func (*PoolUse) ProtoMessage() {}
 
 func (x *PoolUse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[45]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3478,7 +3837,7 @@ func (x *PoolUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolUse.ProtoReflect.Descriptor instead.
 func (*PoolUse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{45}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *PoolUse) GetId() string {
@@ -3557,7 +3916,7 @@ type Incident struct {
 
 func (x *Incident) Reset() {
 	*x = Incident{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[46]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3569,7 +3928,7 @@ func (x *Incident) String() string {
 func (*Incident) ProtoMessage() {}
 
 func (x *Incident) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[46]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3582,7 +3941,7 @@ func (x *Incident) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Incident.ProtoReflect.Descriptor instead.
 func (*Incident) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{46}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Incident) GetTime() *timestamppb.Timestamp {
@@ -3627,7 +3986,7 @@ type Pull struct {
 
 func (x *Pull) Reset() {
 	*x = Pull{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[47]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3639,7 +3998,7 @@ func (x *Pull) String() string {
 func (*Pull) ProtoMessage() {}
 
 func (x *Pull) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[47]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3652,7 +4011,7 @@ func (x *Pull) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pull.ProtoReflect.Descriptor instead.
 func (*Pull) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{47}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Pull) GetModel() string {
@@ -3705,7 +4064,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[48]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3717,7 +4076,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[48]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3730,7 +4089,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{48}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ExplainRequest) GetSubject() isExplainRequest_Subject {
@@ -3801,7 +4160,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[49]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3813,7 +4172,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[49]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3826,7 +4185,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{49}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ExplainResponse) GetExplanations() []*Explanation {
@@ -3882,7 +4241,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[50]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3894,7 +4253,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[50]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3907,7 +4266,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{50}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Explanation) GetSubject() string {
@@ -3994,7 +4353,7 @@ type Need struct {
 
 func (x *Need) Reset() {
 	*x = Need{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[51]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4006,7 +4365,7 @@ func (x *Need) String() string {
 func (*Need) ProtoMessage() {}
 
 func (x *Need) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[51]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4019,7 +4378,7 @@ func (x *Need) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Need.ProtoReflect.Descriptor instead.
 func (*Need) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{51}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Need) GetWeightsBytes() uint64 {
@@ -4083,7 +4442,7 @@ type NodeVerdict struct {
 
 func (x *NodeVerdict) Reset() {
 	*x = NodeVerdict{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[52]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4095,7 +4454,7 @@ func (x *NodeVerdict) String() string {
 func (*NodeVerdict) ProtoMessage() {}
 
 func (x *NodeVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[52]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4108,7 +4467,7 @@ func (x *NodeVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeVerdict.ProtoReflect.Descriptor instead.
 func (*NodeVerdict) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{52}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *NodeVerdict) GetNode() string {
@@ -4201,7 +4560,7 @@ type FitRequest struct {
 
 func (x *FitRequest) Reset() {
 	*x = FitRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[53]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4213,7 +4572,7 @@ func (x *FitRequest) String() string {
 func (*FitRequest) ProtoMessage() {}
 
 func (x *FitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[53]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4226,7 +4585,7 @@ func (x *FitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FitRequest.ProtoReflect.Descriptor instead.
 func (*FitRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{53}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *FitRequest) GetModel() string {
@@ -4278,7 +4637,7 @@ type FitResponse struct {
 
 func (x *FitResponse) Reset() {
 	*x = FitResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[54]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4290,7 +4649,7 @@ func (x *FitResponse) String() string {
 func (*FitResponse) ProtoMessage() {}
 
 func (x *FitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[54]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4303,7 +4662,7 @@ func (x *FitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FitResponse.ProtoReflect.Descriptor instead.
 func (*FitResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{54}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *FitResponse) GetModel() string {
@@ -4372,7 +4731,7 @@ type NodeFit struct {
 
 func (x *NodeFit) Reset() {
 	*x = NodeFit{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[55]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4384,7 +4743,7 @@ func (x *NodeFit) String() string {
 func (*NodeFit) ProtoMessage() {}
 
 func (x *NodeFit) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[55]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4397,7 +4756,7 @@ func (x *NodeFit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeFit.ProtoReflect.Descriptor instead.
 func (*NodeFit) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{55}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *NodeFit) GetNode() string {
@@ -4524,7 +4883,7 @@ type Eviction struct {
 
 func (x *Eviction) Reset() {
 	*x = Eviction{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[56]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4536,7 +4895,7 @@ func (x *Eviction) String() string {
 func (*Eviction) ProtoMessage() {}
 
 func (x *Eviction) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[56]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4549,7 +4908,7 @@ func (x *Eviction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Eviction.ProtoReflect.Descriptor instead.
 func (*Eviction) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{56}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Eviction) GetModel() string {
@@ -4584,7 +4943,7 @@ type UseNodeRequest struct {
 
 func (x *UseNodeRequest) Reset() {
 	*x = UseNodeRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[57]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4596,7 +4955,7 @@ func (x *UseNodeRequest) String() string {
 func (*UseNodeRequest) ProtoMessage() {}
 
 func (x *UseNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[57]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4609,7 +4968,7 @@ func (x *UseNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UseNodeRequest.ProtoReflect.Descriptor instead.
 func (*UseNodeRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{57}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *UseNodeRequest) GetNode() string {
@@ -4643,7 +5002,7 @@ type UseNodeResponse struct {
 
 func (x *UseNodeResponse) Reset() {
 	*x = UseNodeResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[58]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4655,7 +5014,7 @@ func (x *UseNodeResponse) String() string {
 func (*UseNodeResponse) ProtoMessage() {}
 
 func (x *UseNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[58]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4668,7 +5027,7 @@ func (x *UseNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UseNodeResponse.ProtoReflect.Descriptor instead.
 func (*UseNodeResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{58}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *UseNodeResponse) GetNode() *Node {
@@ -4696,7 +5055,7 @@ type PullModelRequest struct {
 
 func (x *PullModelRequest) Reset() {
 	*x = PullModelRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[59]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4708,7 +5067,7 @@ func (x *PullModelRequest) String() string {
 func (*PullModelRequest) ProtoMessage() {}
 
 func (x *PullModelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[59]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4721,7 +5080,7 @@ func (x *PullModelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullModelRequest.ProtoReflect.Descriptor instead.
 func (*PullModelRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{59}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *PullModelRequest) GetModel() string {
@@ -4758,7 +5117,7 @@ type PullModelResponse struct {
 
 func (x *PullModelResponse) Reset() {
 	*x = PullModelResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[60]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4770,7 +5129,7 @@ func (x *PullModelResponse) String() string {
 func (*PullModelResponse) ProtoMessage() {}
 
 func (x *PullModelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[60]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4783,7 +5142,7 @@ func (x *PullModelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullModelResponse.ProtoReflect.Descriptor instead.
 func (*PullModelResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{60}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *PullModelResponse) GetNode() string {
@@ -4863,7 +5222,7 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\x18DescribeWorkflowResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12,\n" +
-	"\x12params_schema_json\x18\x03 \x01(\fR\x10paramsSchemaJson\"\xb9\x02\n" +
+	"\x12params_schema_json\x18\x03 \x01(\fR\x10paramsSchemaJson\"\xc2\x03\n" +
 	"\rSubmitRequest\x12\x1b\n" +
 	"\bbuilt_in\x18\x01 \x01(\tH\x00R\abuiltIn\x12;\n" +
 	"\x06bundle\x18\x02 \x01(\v2!.loopkeeper.coordinator.v1.BundleH\x00R\x06bundle\x12\x1d\n" +
@@ -4874,7 +5233,12 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\x06models\x18\x06 \x03(\tR\x06models\x12,\n" +
 	"\x12time_limit_seconds\x18\a \x01(\x03R\x10timeLimitSeconds\x12\x1a\n" +
 	"\bpriority\x18\b \x01(\tR\bpriority\x12\x16\n" +
-	"\x06weight\x18\t \x01(\x01R\x06weightB\n" +
+	"\x06weight\x18\t \x01(\x01R\x06weight\x12L\n" +
+	"\x06limits\x18\n" +
+	" \x03(\v24.loopkeeper.coordinator.v1.SubmitRequest.LimitsEntryR\x06limits\x1a9\n" +
+	"\vLimitsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01B\n" +
 	"\n" +
 	"\bworkflow\"\x92\x01\n" +
 	"\x0eSubmitResponse\x12\x15\n" +
@@ -4888,7 +5252,8 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\rGetRunRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\"B\n" +
 	"\x0eGetRunResponse\x120\n" +
-	"\x03run\x18\x01 \x01(\v2\x1e.loopkeeper.coordinator.v1.RunR\x03run\"\xdc\a\n" +
+	"\x03run\x18\x01 \x01(\v2\x1e.loopkeeper.coordinator.v1.RunR\x03run\"\xb5\n" +
+	"\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\bworkflow\x18\x02 \x01(\tR\bworkflow\x12\x14\n" +
@@ -4917,7 +5282,42 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\aoutputs\x18\x17 \x03(\tR\aoutputs\x12#\n" +
 	"\rcancel_reason\x18\x18 \x01(\tR\fcancelReason\x12\x1a\n" +
 	"\bpriority\x18\x19 \x01(\tR\bpriority\x12\x16\n" +
-	"\x06weight\x18\x1a \x01(\x01R\x06weight\"\xd8\x02\n" +
+	"\x06weight\x18\x1a \x01(\x01R\x06weight\x12\x16\n" +
+	"\x06parent\x18\x1b \x01(\tR\x06parent\x12\x1a\n" +
+	"\bchildren\x18\x1c \x03(\tR\bchildren\x12\x12\n" +
+	"\x04base\x18\x1d \x01(\tR\x04base\x12!\n" +
+	"\factive_nanos\x18\x1e \x01(\x03R\vactiveNanos\x128\n" +
+	"\x06limits\x18\x1f \x03(\v2 .loopkeeper.coordinator.v1.LimitR\x06limits\x12E\n" +
+	"\n" +
+	"acceptance\x18  \x01(\v2%.loopkeeper.coordinator.v1.AcceptanceR\n" +
+	"acceptance\x128\n" +
+	"\x06phases\x18! \x03(\v2 .loopkeeper.coordinator.v1.PhaseR\x06phases\x12\x14\n" +
+	"\x05waits\x18\" \x01(\x05R\x05waits\x12\x1b\n" +
+	"\tparked_by\x18# \x01(\tR\bparkedBy\"\x92\x01\n" +
+	"\x05Limit\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05limit\x18\x02 \x01(\x03R\x05limit\x12\x14\n" +
+	"\x05spent\x18\x03 \x01(\x03R\x05spent\x12\x1c\n" +
+	"\tovershoot\x18\x04 \x01(\x03R\tovershoot\x12\x14\n" +
+	"\x05worst\x18\x05 \x01(\x03R\x05worst\x12\x15\n" +
+	"\x06set_by\x18\x06 \x01(\tR\x05setBy\"\xf6\x01\n" +
+	"\n" +
+	"Acceptance\x12\x1a\n" +
+	"\bexpected\x18\x01 \x01(\x03R\bexpected\x12\x18\n" +
+	"\acovered\x18\x02 \x01(\x03R\acovered\x12\x18\n" +
+	"\ahandled\x18\x03 \x01(\x03R\ahandled\x12\x16\n" +
+	"\x06failed\x18\x04 \x01(\x03R\x06failed\x12\x1c\n" +
+	"\tuncovered\x18\x05 \x01(\x03R\tuncovered\x12%\n" +
+	"\x0euncovered_keys\x18\x06 \x03(\tR\runcoveredKeys\x12\x1d\n" +
+	"\n" +
+	"handled_by\x18\a \x03(\tR\thandledBy\x12\x1c\n" +
+	"\tswallowed\x18\b \x03(\tR\tswallowed\"}\n" +
+	"\x05Phase\x12\x1a\n" +
+	"\bpipeline\x18\x01 \x01(\tR\bpipeline\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
+	"\x05state\x18\x03 \x01(\tR\x05state\x12\x14\n" +
+	"\x05round\x18\x04 \x01(\x05R\x05round\x12\x18\n" +
+	"\areasons\x18\x05 \x03(\tR\areasons\"\x84\x03\n" +
 	"\x04Step\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x14\n" +
@@ -4931,7 +5331,9 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\x05ended\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x05ended\x12\x14\n" +
 	"\x05error\x18\n" +
 	" \x01(\tR\x05error\x12\x12\n" +
-	"\x04node\x18\v \x01(\tR\x04node\"\xc0\x01\n" +
+	"\x04node\x18\v \x01(\tR\x04node\x12\x14\n" +
+	"\x05until\x18\f \x01(\tR\x05until\x12\x14\n" +
+	"\x05child\x18\r \x01(\tR\x05child\"\xc0\x01\n" +
 	"\x06Counts\x12\x14\n" +
 	"\x05total\x18\x01 \x01(\x03R\x05total\x12\x1c\n" +
 	"\tsucceeded\x18\x02 \x01(\x03R\tsucceeded\x12\x16\n" +
@@ -5283,7 +5685,7 @@ func file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP() []byte {
 	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescData
 }
 
-var file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
+var file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes = make([]protoimpl.MessageInfo, 65)
 var file_loopkeeper_coordinator_v1_coordinator_proto_goTypes = []any{
 	(*InfoRequest)(nil),              // 0: loopkeeper.coordinator.v1.InfoRequest
 	(*InfoResponse)(nil),             // 1: loopkeeper.coordinator.v1.InfoResponse
@@ -5301,153 +5703,161 @@ var file_loopkeeper_coordinator_v1_coordinator_proto_goTypes = []any{
 	(*GetRunRequest)(nil),            // 13: loopkeeper.coordinator.v1.GetRunRequest
 	(*GetRunResponse)(nil),           // 14: loopkeeper.coordinator.v1.GetRunResponse
 	(*Run)(nil),                      // 15: loopkeeper.coordinator.v1.Run
-	(*Step)(nil),                     // 16: loopkeeper.coordinator.v1.Step
-	(*Counts)(nil),                   // 17: loopkeeper.coordinator.v1.Counts
-	(*NodeShare)(nil),                // 18: loopkeeper.coordinator.v1.NodeShare
-	(*InFlight)(nil),                 // 19: loopkeeper.coordinator.v1.InFlight
-	(*Reason)(nil),                   // 20: loopkeeper.coordinator.v1.Reason
-	(*FailureGroup)(nil),             // 21: loopkeeper.coordinator.v1.FailureGroup
-	(*ListRunsRequest)(nil),          // 22: loopkeeper.coordinator.v1.ListRunsRequest
-	(*ListRunsResponse)(nil),         // 23: loopkeeper.coordinator.v1.ListRunsResponse
-	(*WatchRunRequest)(nil),          // 24: loopkeeper.coordinator.v1.WatchRunRequest
-	(*WatchRunResponse)(nil),         // 25: loopkeeper.coordinator.v1.WatchRunResponse
-	(*CancelRunRequest)(nil),         // 26: loopkeeper.coordinator.v1.CancelRunRequest
-	(*CancelRunResponse)(nil),        // 27: loopkeeper.coordinator.v1.CancelRunResponse
-	(*GetResultRequest)(nil),         // 28: loopkeeper.coordinator.v1.GetResultRequest
-	(*GetResultResponse)(nil),        // 29: loopkeeper.coordinator.v1.GetResultResponse
-	(*Output)(nil),                   // 30: loopkeeper.coordinator.v1.Output
-	(*GetItemsRequest)(nil),          // 31: loopkeeper.coordinator.v1.GetItemsRequest
-	(*GetItemsResponse)(nil),         // 32: loopkeeper.coordinator.v1.GetItemsResponse
-	(*Item)(nil),                     // 33: loopkeeper.coordinator.v1.Item
-	(*GetTraceRequest)(nil),          // 34: loopkeeper.coordinator.v1.GetTraceRequest
-	(*GetTraceResponse)(nil),         // 35: loopkeeper.coordinator.v1.GetTraceResponse
-	(*ListNodesRequest)(nil),         // 36: loopkeeper.coordinator.v1.ListNodesRequest
-	(*ListNodesResponse)(nil),        // 37: loopkeeper.coordinator.v1.ListNodesResponse
-	(*ModelQueue)(nil),               // 38: loopkeeper.coordinator.v1.ModelQueue
-	(*ResourceUse)(nil),              // 39: loopkeeper.coordinator.v1.ResourceUse
-	(*Finding)(nil),                  // 40: loopkeeper.coordinator.v1.Finding
-	(*Suggestion)(nil),               // 41: loopkeeper.coordinator.v1.Suggestion
-	(*Pin)(nil),                      // 42: loopkeeper.coordinator.v1.Pin
-	(*Node)(nil),                     // 43: loopkeeper.coordinator.v1.Node
-	(*Claim)(nil),                    // 44: loopkeeper.coordinator.v1.Claim
-	(*PoolUse)(nil),                  // 45: loopkeeper.coordinator.v1.PoolUse
-	(*Incident)(nil),                 // 46: loopkeeper.coordinator.v1.Incident
-	(*Pull)(nil),                     // 47: loopkeeper.coordinator.v1.Pull
-	(*ExplainRequest)(nil),           // 48: loopkeeper.coordinator.v1.ExplainRequest
-	(*ExplainResponse)(nil),          // 49: loopkeeper.coordinator.v1.ExplainResponse
-	(*Explanation)(nil),              // 50: loopkeeper.coordinator.v1.Explanation
-	(*Need)(nil),                     // 51: loopkeeper.coordinator.v1.Need
-	(*NodeVerdict)(nil),              // 52: loopkeeper.coordinator.v1.NodeVerdict
-	(*FitRequest)(nil),               // 53: loopkeeper.coordinator.v1.FitRequest
-	(*FitResponse)(nil),              // 54: loopkeeper.coordinator.v1.FitResponse
-	(*NodeFit)(nil),                  // 55: loopkeeper.coordinator.v1.NodeFit
-	(*Eviction)(nil),                 // 56: loopkeeper.coordinator.v1.Eviction
-	(*UseNodeRequest)(nil),           // 57: loopkeeper.coordinator.v1.UseNodeRequest
-	(*UseNodeResponse)(nil),          // 58: loopkeeper.coordinator.v1.UseNodeResponse
-	(*PullModelRequest)(nil),         // 59: loopkeeper.coordinator.v1.PullModelRequest
-	(*PullModelResponse)(nil),        // 60: loopkeeper.coordinator.v1.PullModelResponse
-	(*timestamppb.Timestamp)(nil),    // 61: google.protobuf.Timestamp
-	(*v1.NodeReport)(nil),            // 62: loopkeeper.worker.v1.NodeReport
-	(*v1.Shape)(nil),                 // 63: loopkeeper.worker.v1.Shape
+	(*Limit)(nil),                    // 16: loopkeeper.coordinator.v1.Limit
+	(*Acceptance)(nil),               // 17: loopkeeper.coordinator.v1.Acceptance
+	(*Phase)(nil),                    // 18: loopkeeper.coordinator.v1.Phase
+	(*Step)(nil),                     // 19: loopkeeper.coordinator.v1.Step
+	(*Counts)(nil),                   // 20: loopkeeper.coordinator.v1.Counts
+	(*NodeShare)(nil),                // 21: loopkeeper.coordinator.v1.NodeShare
+	(*InFlight)(nil),                 // 22: loopkeeper.coordinator.v1.InFlight
+	(*Reason)(nil),                   // 23: loopkeeper.coordinator.v1.Reason
+	(*FailureGroup)(nil),             // 24: loopkeeper.coordinator.v1.FailureGroup
+	(*ListRunsRequest)(nil),          // 25: loopkeeper.coordinator.v1.ListRunsRequest
+	(*ListRunsResponse)(nil),         // 26: loopkeeper.coordinator.v1.ListRunsResponse
+	(*WatchRunRequest)(nil),          // 27: loopkeeper.coordinator.v1.WatchRunRequest
+	(*WatchRunResponse)(nil),         // 28: loopkeeper.coordinator.v1.WatchRunResponse
+	(*CancelRunRequest)(nil),         // 29: loopkeeper.coordinator.v1.CancelRunRequest
+	(*CancelRunResponse)(nil),        // 30: loopkeeper.coordinator.v1.CancelRunResponse
+	(*GetResultRequest)(nil),         // 31: loopkeeper.coordinator.v1.GetResultRequest
+	(*GetResultResponse)(nil),        // 32: loopkeeper.coordinator.v1.GetResultResponse
+	(*Output)(nil),                   // 33: loopkeeper.coordinator.v1.Output
+	(*GetItemsRequest)(nil),          // 34: loopkeeper.coordinator.v1.GetItemsRequest
+	(*GetItemsResponse)(nil),         // 35: loopkeeper.coordinator.v1.GetItemsResponse
+	(*Item)(nil),                     // 36: loopkeeper.coordinator.v1.Item
+	(*GetTraceRequest)(nil),          // 37: loopkeeper.coordinator.v1.GetTraceRequest
+	(*GetTraceResponse)(nil),         // 38: loopkeeper.coordinator.v1.GetTraceResponse
+	(*ListNodesRequest)(nil),         // 39: loopkeeper.coordinator.v1.ListNodesRequest
+	(*ListNodesResponse)(nil),        // 40: loopkeeper.coordinator.v1.ListNodesResponse
+	(*ModelQueue)(nil),               // 41: loopkeeper.coordinator.v1.ModelQueue
+	(*ResourceUse)(nil),              // 42: loopkeeper.coordinator.v1.ResourceUse
+	(*Finding)(nil),                  // 43: loopkeeper.coordinator.v1.Finding
+	(*Suggestion)(nil),               // 44: loopkeeper.coordinator.v1.Suggestion
+	(*Pin)(nil),                      // 45: loopkeeper.coordinator.v1.Pin
+	(*Node)(nil),                     // 46: loopkeeper.coordinator.v1.Node
+	(*Claim)(nil),                    // 47: loopkeeper.coordinator.v1.Claim
+	(*PoolUse)(nil),                  // 48: loopkeeper.coordinator.v1.PoolUse
+	(*Incident)(nil),                 // 49: loopkeeper.coordinator.v1.Incident
+	(*Pull)(nil),                     // 50: loopkeeper.coordinator.v1.Pull
+	(*ExplainRequest)(nil),           // 51: loopkeeper.coordinator.v1.ExplainRequest
+	(*ExplainResponse)(nil),          // 52: loopkeeper.coordinator.v1.ExplainResponse
+	(*Explanation)(nil),              // 53: loopkeeper.coordinator.v1.Explanation
+	(*Need)(nil),                     // 54: loopkeeper.coordinator.v1.Need
+	(*NodeVerdict)(nil),              // 55: loopkeeper.coordinator.v1.NodeVerdict
+	(*FitRequest)(nil),               // 56: loopkeeper.coordinator.v1.FitRequest
+	(*FitResponse)(nil),              // 57: loopkeeper.coordinator.v1.FitResponse
+	(*NodeFit)(nil),                  // 58: loopkeeper.coordinator.v1.NodeFit
+	(*Eviction)(nil),                 // 59: loopkeeper.coordinator.v1.Eviction
+	(*UseNodeRequest)(nil),           // 60: loopkeeper.coordinator.v1.UseNodeRequest
+	(*UseNodeResponse)(nil),          // 61: loopkeeper.coordinator.v1.UseNodeResponse
+	(*PullModelRequest)(nil),         // 62: loopkeeper.coordinator.v1.PullModelRequest
+	(*PullModelResponse)(nil),        // 63: loopkeeper.coordinator.v1.PullModelResponse
+	nil,                              // 64: loopkeeper.coordinator.v1.SubmitRequest.LimitsEntry
+	(*timestamppb.Timestamp)(nil),    // 65: google.protobuf.Timestamp
+	(*v1.NodeReport)(nil),            // 66: loopkeeper.worker.v1.NodeReport
+	(*v1.Shape)(nil),                 // 67: loopkeeper.worker.v1.Shape
 }
 var file_loopkeeper_coordinator_v1_coordinator_proto_depIdxs = []int32{
 	6,  // 0: loopkeeper.coordinator.v1.PutArtifactResponse.ref:type_name -> loopkeeper.coordinator.v1.Ref
 	7,  // 1: loopkeeper.coordinator.v1.DescribeWorkflowRequest.bundle:type_name -> loopkeeper.coordinator.v1.Bundle
 	7,  // 2: loopkeeper.coordinator.v1.SubmitRequest.bundle:type_name -> loopkeeper.coordinator.v1.Bundle
-	12, // 3: loopkeeper.coordinator.v1.SubmitResponse.fits:type_name -> loopkeeper.coordinator.v1.ModelFit
-	50, // 4: loopkeeper.coordinator.v1.ModelFit.explanation:type_name -> loopkeeper.coordinator.v1.Explanation
-	15, // 5: loopkeeper.coordinator.v1.GetRunResponse.run:type_name -> loopkeeper.coordinator.v1.Run
-	61, // 6: loopkeeper.coordinator.v1.Run.created:type_name -> google.protobuf.Timestamp
-	61, // 7: loopkeeper.coordinator.v1.Run.started:type_name -> google.protobuf.Timestamp
-	61, // 8: loopkeeper.coordinator.v1.Run.ended:type_name -> google.protobuf.Timestamp
-	16, // 9: loopkeeper.coordinator.v1.Run.steps:type_name -> loopkeeper.coordinator.v1.Step
-	17, // 10: loopkeeper.coordinator.v1.Run.items:type_name -> loopkeeper.coordinator.v1.Counts
-	18, // 11: loopkeeper.coordinator.v1.Run.nodes:type_name -> loopkeeper.coordinator.v1.NodeShare
-	19, // 12: loopkeeper.coordinator.v1.Run.in_flight:type_name -> loopkeeper.coordinator.v1.InFlight
-	20, // 13: loopkeeper.coordinator.v1.Run.waiting:type_name -> loopkeeper.coordinator.v1.Reason
-	21, // 14: loopkeeper.coordinator.v1.Run.failures:type_name -> loopkeeper.coordinator.v1.FailureGroup
-	17, // 15: loopkeeper.coordinator.v1.Step.items:type_name -> loopkeeper.coordinator.v1.Counts
-	61, // 16: loopkeeper.coordinator.v1.Step.started:type_name -> google.protobuf.Timestamp
-	61, // 17: loopkeeper.coordinator.v1.Step.ended:type_name -> google.protobuf.Timestamp
-	61, // 18: loopkeeper.coordinator.v1.InFlight.since:type_name -> google.protobuf.Timestamp
-	15, // 19: loopkeeper.coordinator.v1.ListRunsResponse.runs:type_name -> loopkeeper.coordinator.v1.Run
-	15, // 20: loopkeeper.coordinator.v1.WatchRunResponse.run:type_name -> loopkeeper.coordinator.v1.Run
-	15, // 21: loopkeeper.coordinator.v1.CancelRunResponse.run:type_name -> loopkeeper.coordinator.v1.Run
-	15, // 22: loopkeeper.coordinator.v1.GetResultResponse.run:type_name -> loopkeeper.coordinator.v1.Run
-	30, // 23: loopkeeper.coordinator.v1.GetResultResponse.outputs:type_name -> loopkeeper.coordinator.v1.Output
-	6,  // 24: loopkeeper.coordinator.v1.Output.ref:type_name -> loopkeeper.coordinator.v1.Ref
-	33, // 25: loopkeeper.coordinator.v1.GetItemsResponse.items:type_name -> loopkeeper.coordinator.v1.Item
-	61, // 26: loopkeeper.coordinator.v1.GetTraceResponse.time:type_name -> google.protobuf.Timestamp
-	43, // 27: loopkeeper.coordinator.v1.ListNodesResponse.nodes:type_name -> loopkeeper.coordinator.v1.Node
-	38, // 28: loopkeeper.coordinator.v1.ListNodesResponse.waiting:type_name -> loopkeeper.coordinator.v1.ModelQueue
-	39, // 29: loopkeeper.coordinator.v1.ListNodesResponse.resources:type_name -> loopkeeper.coordinator.v1.ResourceUse
-	40, // 30: loopkeeper.coordinator.v1.ListNodesResponse.findings:type_name -> loopkeeper.coordinator.v1.Finding
-	41, // 31: loopkeeper.coordinator.v1.ListNodesResponse.suggestions:type_name -> loopkeeper.coordinator.v1.Suggestion
-	42, // 32: loopkeeper.coordinator.v1.ListNodesResponse.pins:type_name -> loopkeeper.coordinator.v1.Pin
-	61, // 33: loopkeeper.coordinator.v1.Node.last_seen:type_name -> google.protobuf.Timestamp
-	62, // 34: loopkeeper.coordinator.v1.Node.report:type_name -> loopkeeper.worker.v1.NodeReport
-	44, // 35: loopkeeper.coordinator.v1.Node.claims:type_name -> loopkeeper.coordinator.v1.Claim
-	61, // 36: loopkeeper.coordinator.v1.Node.until:type_name -> google.protobuf.Timestamp
-	45, // 37: loopkeeper.coordinator.v1.Node.pools:type_name -> loopkeeper.coordinator.v1.PoolUse
-	46, // 38: loopkeeper.coordinator.v1.Node.incidents:type_name -> loopkeeper.coordinator.v1.Incident
-	47, // 39: loopkeeper.coordinator.v1.Node.pulls:type_name -> loopkeeper.coordinator.v1.Pull
-	61, // 40: loopkeeper.coordinator.v1.Claim.since:type_name -> google.protobuf.Timestamp
-	61, // 41: loopkeeper.coordinator.v1.Claim.idle:type_name -> google.protobuf.Timestamp
-	61, // 42: loopkeeper.coordinator.v1.Incident.time:type_name -> google.protobuf.Timestamp
-	50, // 43: loopkeeper.coordinator.v1.ExplainResponse.explanations:type_name -> loopkeeper.coordinator.v1.Explanation
-	50, // 44: loopkeeper.coordinator.v1.ExplainResponse.decisions:type_name -> loopkeeper.coordinator.v1.Explanation
-	46, // 45: loopkeeper.coordinator.v1.ExplainResponse.incidents:type_name -> loopkeeper.coordinator.v1.Incident
-	41, // 46: loopkeeper.coordinator.v1.ExplainResponse.suggestions:type_name -> loopkeeper.coordinator.v1.Suggestion
-	40, // 47: loopkeeper.coordinator.v1.ExplainResponse.findings:type_name -> loopkeeper.coordinator.v1.Finding
-	52, // 48: loopkeeper.coordinator.v1.Explanation.nodes:type_name -> loopkeeper.coordinator.v1.NodeVerdict
-	51, // 49: loopkeeper.coordinator.v1.Explanation.need:type_name -> loopkeeper.coordinator.v1.Need
-	61, // 50: loopkeeper.coordinator.v1.Explanation.at:type_name -> google.protobuf.Timestamp
-	63, // 51: loopkeeper.coordinator.v1.FitRequest.shape:type_name -> loopkeeper.worker.v1.Shape
-	55, // 52: loopkeeper.coordinator.v1.FitResponse.nodes:type_name -> loopkeeper.coordinator.v1.NodeFit
-	51, // 53: loopkeeper.coordinator.v1.NodeFit.need:type_name -> loopkeeper.coordinator.v1.Need
-	45, // 54: loopkeeper.coordinator.v1.NodeFit.pools:type_name -> loopkeeper.coordinator.v1.PoolUse
-	56, // 55: loopkeeper.coordinator.v1.NodeFit.evict:type_name -> loopkeeper.coordinator.v1.Eviction
-	43, // 56: loopkeeper.coordinator.v1.UseNodeResponse.node:type_name -> loopkeeper.coordinator.v1.Node
-	47, // 57: loopkeeper.coordinator.v1.PullModelResponse.pull:type_name -> loopkeeper.coordinator.v1.Pull
-	0,  // 58: loopkeeper.coordinator.v1.CoordinatorService.Info:input_type -> loopkeeper.coordinator.v1.InfoRequest
-	2,  // 59: loopkeeper.coordinator.v1.CoordinatorService.PutArtifact:input_type -> loopkeeper.coordinator.v1.PutArtifactRequest
-	4,  // 60: loopkeeper.coordinator.v1.CoordinatorService.GetArtifact:input_type -> loopkeeper.coordinator.v1.GetArtifactRequest
-	8,  // 61: loopkeeper.coordinator.v1.CoordinatorService.DescribeWorkflow:input_type -> loopkeeper.coordinator.v1.DescribeWorkflowRequest
-	10, // 62: loopkeeper.coordinator.v1.CoordinatorService.Submit:input_type -> loopkeeper.coordinator.v1.SubmitRequest
-	13, // 63: loopkeeper.coordinator.v1.CoordinatorService.GetRun:input_type -> loopkeeper.coordinator.v1.GetRunRequest
-	22, // 64: loopkeeper.coordinator.v1.CoordinatorService.ListRuns:input_type -> loopkeeper.coordinator.v1.ListRunsRequest
-	24, // 65: loopkeeper.coordinator.v1.CoordinatorService.WatchRun:input_type -> loopkeeper.coordinator.v1.WatchRunRequest
-	26, // 66: loopkeeper.coordinator.v1.CoordinatorService.CancelRun:input_type -> loopkeeper.coordinator.v1.CancelRunRequest
-	28, // 67: loopkeeper.coordinator.v1.CoordinatorService.GetResult:input_type -> loopkeeper.coordinator.v1.GetResultRequest
-	31, // 68: loopkeeper.coordinator.v1.CoordinatorService.GetItems:input_type -> loopkeeper.coordinator.v1.GetItemsRequest
-	34, // 69: loopkeeper.coordinator.v1.CoordinatorService.GetTrace:input_type -> loopkeeper.coordinator.v1.GetTraceRequest
-	36, // 70: loopkeeper.coordinator.v1.CoordinatorService.ListNodes:input_type -> loopkeeper.coordinator.v1.ListNodesRequest
-	48, // 71: loopkeeper.coordinator.v1.CoordinatorService.Explain:input_type -> loopkeeper.coordinator.v1.ExplainRequest
-	53, // 72: loopkeeper.coordinator.v1.CoordinatorService.Fit:input_type -> loopkeeper.coordinator.v1.FitRequest
-	57, // 73: loopkeeper.coordinator.v1.CoordinatorService.UseNode:input_type -> loopkeeper.coordinator.v1.UseNodeRequest
-	59, // 74: loopkeeper.coordinator.v1.CoordinatorService.PullModel:input_type -> loopkeeper.coordinator.v1.PullModelRequest
-	1,  // 75: loopkeeper.coordinator.v1.CoordinatorService.Info:output_type -> loopkeeper.coordinator.v1.InfoResponse
-	3,  // 76: loopkeeper.coordinator.v1.CoordinatorService.PutArtifact:output_type -> loopkeeper.coordinator.v1.PutArtifactResponse
-	5,  // 77: loopkeeper.coordinator.v1.CoordinatorService.GetArtifact:output_type -> loopkeeper.coordinator.v1.GetArtifactResponse
-	9,  // 78: loopkeeper.coordinator.v1.CoordinatorService.DescribeWorkflow:output_type -> loopkeeper.coordinator.v1.DescribeWorkflowResponse
-	11, // 79: loopkeeper.coordinator.v1.CoordinatorService.Submit:output_type -> loopkeeper.coordinator.v1.SubmitResponse
-	14, // 80: loopkeeper.coordinator.v1.CoordinatorService.GetRun:output_type -> loopkeeper.coordinator.v1.GetRunResponse
-	23, // 81: loopkeeper.coordinator.v1.CoordinatorService.ListRuns:output_type -> loopkeeper.coordinator.v1.ListRunsResponse
-	25, // 82: loopkeeper.coordinator.v1.CoordinatorService.WatchRun:output_type -> loopkeeper.coordinator.v1.WatchRunResponse
-	27, // 83: loopkeeper.coordinator.v1.CoordinatorService.CancelRun:output_type -> loopkeeper.coordinator.v1.CancelRunResponse
-	29, // 84: loopkeeper.coordinator.v1.CoordinatorService.GetResult:output_type -> loopkeeper.coordinator.v1.GetResultResponse
-	32, // 85: loopkeeper.coordinator.v1.CoordinatorService.GetItems:output_type -> loopkeeper.coordinator.v1.GetItemsResponse
-	35, // 86: loopkeeper.coordinator.v1.CoordinatorService.GetTrace:output_type -> loopkeeper.coordinator.v1.GetTraceResponse
-	37, // 87: loopkeeper.coordinator.v1.CoordinatorService.ListNodes:output_type -> loopkeeper.coordinator.v1.ListNodesResponse
-	49, // 88: loopkeeper.coordinator.v1.CoordinatorService.Explain:output_type -> loopkeeper.coordinator.v1.ExplainResponse
-	54, // 89: loopkeeper.coordinator.v1.CoordinatorService.Fit:output_type -> loopkeeper.coordinator.v1.FitResponse
-	58, // 90: loopkeeper.coordinator.v1.CoordinatorService.UseNode:output_type -> loopkeeper.coordinator.v1.UseNodeResponse
-	60, // 91: loopkeeper.coordinator.v1.CoordinatorService.PullModel:output_type -> loopkeeper.coordinator.v1.PullModelResponse
-	75, // [75:92] is the sub-list for method output_type
-	58, // [58:75] is the sub-list for method input_type
-	58, // [58:58] is the sub-list for extension type_name
-	58, // [58:58] is the sub-list for extension extendee
-	0,  // [0:58] is the sub-list for field type_name
+	64, // 3: loopkeeper.coordinator.v1.SubmitRequest.limits:type_name -> loopkeeper.coordinator.v1.SubmitRequest.LimitsEntry
+	12, // 4: loopkeeper.coordinator.v1.SubmitResponse.fits:type_name -> loopkeeper.coordinator.v1.ModelFit
+	53, // 5: loopkeeper.coordinator.v1.ModelFit.explanation:type_name -> loopkeeper.coordinator.v1.Explanation
+	15, // 6: loopkeeper.coordinator.v1.GetRunResponse.run:type_name -> loopkeeper.coordinator.v1.Run
+	65, // 7: loopkeeper.coordinator.v1.Run.created:type_name -> google.protobuf.Timestamp
+	65, // 8: loopkeeper.coordinator.v1.Run.started:type_name -> google.protobuf.Timestamp
+	65, // 9: loopkeeper.coordinator.v1.Run.ended:type_name -> google.protobuf.Timestamp
+	19, // 10: loopkeeper.coordinator.v1.Run.steps:type_name -> loopkeeper.coordinator.v1.Step
+	20, // 11: loopkeeper.coordinator.v1.Run.items:type_name -> loopkeeper.coordinator.v1.Counts
+	21, // 12: loopkeeper.coordinator.v1.Run.nodes:type_name -> loopkeeper.coordinator.v1.NodeShare
+	22, // 13: loopkeeper.coordinator.v1.Run.in_flight:type_name -> loopkeeper.coordinator.v1.InFlight
+	23, // 14: loopkeeper.coordinator.v1.Run.waiting:type_name -> loopkeeper.coordinator.v1.Reason
+	24, // 15: loopkeeper.coordinator.v1.Run.failures:type_name -> loopkeeper.coordinator.v1.FailureGroup
+	16, // 16: loopkeeper.coordinator.v1.Run.limits:type_name -> loopkeeper.coordinator.v1.Limit
+	17, // 17: loopkeeper.coordinator.v1.Run.acceptance:type_name -> loopkeeper.coordinator.v1.Acceptance
+	18, // 18: loopkeeper.coordinator.v1.Run.phases:type_name -> loopkeeper.coordinator.v1.Phase
+	20, // 19: loopkeeper.coordinator.v1.Step.items:type_name -> loopkeeper.coordinator.v1.Counts
+	65, // 20: loopkeeper.coordinator.v1.Step.started:type_name -> google.protobuf.Timestamp
+	65, // 21: loopkeeper.coordinator.v1.Step.ended:type_name -> google.protobuf.Timestamp
+	65, // 22: loopkeeper.coordinator.v1.InFlight.since:type_name -> google.protobuf.Timestamp
+	15, // 23: loopkeeper.coordinator.v1.ListRunsResponse.runs:type_name -> loopkeeper.coordinator.v1.Run
+	15, // 24: loopkeeper.coordinator.v1.WatchRunResponse.run:type_name -> loopkeeper.coordinator.v1.Run
+	15, // 25: loopkeeper.coordinator.v1.CancelRunResponse.run:type_name -> loopkeeper.coordinator.v1.Run
+	15, // 26: loopkeeper.coordinator.v1.GetResultResponse.run:type_name -> loopkeeper.coordinator.v1.Run
+	33, // 27: loopkeeper.coordinator.v1.GetResultResponse.outputs:type_name -> loopkeeper.coordinator.v1.Output
+	6,  // 28: loopkeeper.coordinator.v1.Output.ref:type_name -> loopkeeper.coordinator.v1.Ref
+	36, // 29: loopkeeper.coordinator.v1.GetItemsResponse.items:type_name -> loopkeeper.coordinator.v1.Item
+	65, // 30: loopkeeper.coordinator.v1.GetTraceResponse.time:type_name -> google.protobuf.Timestamp
+	46, // 31: loopkeeper.coordinator.v1.ListNodesResponse.nodes:type_name -> loopkeeper.coordinator.v1.Node
+	41, // 32: loopkeeper.coordinator.v1.ListNodesResponse.waiting:type_name -> loopkeeper.coordinator.v1.ModelQueue
+	42, // 33: loopkeeper.coordinator.v1.ListNodesResponse.resources:type_name -> loopkeeper.coordinator.v1.ResourceUse
+	43, // 34: loopkeeper.coordinator.v1.ListNodesResponse.findings:type_name -> loopkeeper.coordinator.v1.Finding
+	44, // 35: loopkeeper.coordinator.v1.ListNodesResponse.suggestions:type_name -> loopkeeper.coordinator.v1.Suggestion
+	45, // 36: loopkeeper.coordinator.v1.ListNodesResponse.pins:type_name -> loopkeeper.coordinator.v1.Pin
+	65, // 37: loopkeeper.coordinator.v1.Node.last_seen:type_name -> google.protobuf.Timestamp
+	66, // 38: loopkeeper.coordinator.v1.Node.report:type_name -> loopkeeper.worker.v1.NodeReport
+	47, // 39: loopkeeper.coordinator.v1.Node.claims:type_name -> loopkeeper.coordinator.v1.Claim
+	65, // 40: loopkeeper.coordinator.v1.Node.until:type_name -> google.protobuf.Timestamp
+	48, // 41: loopkeeper.coordinator.v1.Node.pools:type_name -> loopkeeper.coordinator.v1.PoolUse
+	49, // 42: loopkeeper.coordinator.v1.Node.incidents:type_name -> loopkeeper.coordinator.v1.Incident
+	50, // 43: loopkeeper.coordinator.v1.Node.pulls:type_name -> loopkeeper.coordinator.v1.Pull
+	65, // 44: loopkeeper.coordinator.v1.Claim.since:type_name -> google.protobuf.Timestamp
+	65, // 45: loopkeeper.coordinator.v1.Claim.idle:type_name -> google.protobuf.Timestamp
+	65, // 46: loopkeeper.coordinator.v1.Incident.time:type_name -> google.protobuf.Timestamp
+	53, // 47: loopkeeper.coordinator.v1.ExplainResponse.explanations:type_name -> loopkeeper.coordinator.v1.Explanation
+	53, // 48: loopkeeper.coordinator.v1.ExplainResponse.decisions:type_name -> loopkeeper.coordinator.v1.Explanation
+	49, // 49: loopkeeper.coordinator.v1.ExplainResponse.incidents:type_name -> loopkeeper.coordinator.v1.Incident
+	44, // 50: loopkeeper.coordinator.v1.ExplainResponse.suggestions:type_name -> loopkeeper.coordinator.v1.Suggestion
+	43, // 51: loopkeeper.coordinator.v1.ExplainResponse.findings:type_name -> loopkeeper.coordinator.v1.Finding
+	55, // 52: loopkeeper.coordinator.v1.Explanation.nodes:type_name -> loopkeeper.coordinator.v1.NodeVerdict
+	54, // 53: loopkeeper.coordinator.v1.Explanation.need:type_name -> loopkeeper.coordinator.v1.Need
+	65, // 54: loopkeeper.coordinator.v1.Explanation.at:type_name -> google.protobuf.Timestamp
+	67, // 55: loopkeeper.coordinator.v1.FitRequest.shape:type_name -> loopkeeper.worker.v1.Shape
+	58, // 56: loopkeeper.coordinator.v1.FitResponse.nodes:type_name -> loopkeeper.coordinator.v1.NodeFit
+	54, // 57: loopkeeper.coordinator.v1.NodeFit.need:type_name -> loopkeeper.coordinator.v1.Need
+	48, // 58: loopkeeper.coordinator.v1.NodeFit.pools:type_name -> loopkeeper.coordinator.v1.PoolUse
+	59, // 59: loopkeeper.coordinator.v1.NodeFit.evict:type_name -> loopkeeper.coordinator.v1.Eviction
+	46, // 60: loopkeeper.coordinator.v1.UseNodeResponse.node:type_name -> loopkeeper.coordinator.v1.Node
+	50, // 61: loopkeeper.coordinator.v1.PullModelResponse.pull:type_name -> loopkeeper.coordinator.v1.Pull
+	0,  // 62: loopkeeper.coordinator.v1.CoordinatorService.Info:input_type -> loopkeeper.coordinator.v1.InfoRequest
+	2,  // 63: loopkeeper.coordinator.v1.CoordinatorService.PutArtifact:input_type -> loopkeeper.coordinator.v1.PutArtifactRequest
+	4,  // 64: loopkeeper.coordinator.v1.CoordinatorService.GetArtifact:input_type -> loopkeeper.coordinator.v1.GetArtifactRequest
+	8,  // 65: loopkeeper.coordinator.v1.CoordinatorService.DescribeWorkflow:input_type -> loopkeeper.coordinator.v1.DescribeWorkflowRequest
+	10, // 66: loopkeeper.coordinator.v1.CoordinatorService.Submit:input_type -> loopkeeper.coordinator.v1.SubmitRequest
+	13, // 67: loopkeeper.coordinator.v1.CoordinatorService.GetRun:input_type -> loopkeeper.coordinator.v1.GetRunRequest
+	25, // 68: loopkeeper.coordinator.v1.CoordinatorService.ListRuns:input_type -> loopkeeper.coordinator.v1.ListRunsRequest
+	27, // 69: loopkeeper.coordinator.v1.CoordinatorService.WatchRun:input_type -> loopkeeper.coordinator.v1.WatchRunRequest
+	29, // 70: loopkeeper.coordinator.v1.CoordinatorService.CancelRun:input_type -> loopkeeper.coordinator.v1.CancelRunRequest
+	31, // 71: loopkeeper.coordinator.v1.CoordinatorService.GetResult:input_type -> loopkeeper.coordinator.v1.GetResultRequest
+	34, // 72: loopkeeper.coordinator.v1.CoordinatorService.GetItems:input_type -> loopkeeper.coordinator.v1.GetItemsRequest
+	37, // 73: loopkeeper.coordinator.v1.CoordinatorService.GetTrace:input_type -> loopkeeper.coordinator.v1.GetTraceRequest
+	39, // 74: loopkeeper.coordinator.v1.CoordinatorService.ListNodes:input_type -> loopkeeper.coordinator.v1.ListNodesRequest
+	51, // 75: loopkeeper.coordinator.v1.CoordinatorService.Explain:input_type -> loopkeeper.coordinator.v1.ExplainRequest
+	56, // 76: loopkeeper.coordinator.v1.CoordinatorService.Fit:input_type -> loopkeeper.coordinator.v1.FitRequest
+	60, // 77: loopkeeper.coordinator.v1.CoordinatorService.UseNode:input_type -> loopkeeper.coordinator.v1.UseNodeRequest
+	62, // 78: loopkeeper.coordinator.v1.CoordinatorService.PullModel:input_type -> loopkeeper.coordinator.v1.PullModelRequest
+	1,  // 79: loopkeeper.coordinator.v1.CoordinatorService.Info:output_type -> loopkeeper.coordinator.v1.InfoResponse
+	3,  // 80: loopkeeper.coordinator.v1.CoordinatorService.PutArtifact:output_type -> loopkeeper.coordinator.v1.PutArtifactResponse
+	5,  // 81: loopkeeper.coordinator.v1.CoordinatorService.GetArtifact:output_type -> loopkeeper.coordinator.v1.GetArtifactResponse
+	9,  // 82: loopkeeper.coordinator.v1.CoordinatorService.DescribeWorkflow:output_type -> loopkeeper.coordinator.v1.DescribeWorkflowResponse
+	11, // 83: loopkeeper.coordinator.v1.CoordinatorService.Submit:output_type -> loopkeeper.coordinator.v1.SubmitResponse
+	14, // 84: loopkeeper.coordinator.v1.CoordinatorService.GetRun:output_type -> loopkeeper.coordinator.v1.GetRunResponse
+	26, // 85: loopkeeper.coordinator.v1.CoordinatorService.ListRuns:output_type -> loopkeeper.coordinator.v1.ListRunsResponse
+	28, // 86: loopkeeper.coordinator.v1.CoordinatorService.WatchRun:output_type -> loopkeeper.coordinator.v1.WatchRunResponse
+	30, // 87: loopkeeper.coordinator.v1.CoordinatorService.CancelRun:output_type -> loopkeeper.coordinator.v1.CancelRunResponse
+	32, // 88: loopkeeper.coordinator.v1.CoordinatorService.GetResult:output_type -> loopkeeper.coordinator.v1.GetResultResponse
+	35, // 89: loopkeeper.coordinator.v1.CoordinatorService.GetItems:output_type -> loopkeeper.coordinator.v1.GetItemsResponse
+	38, // 90: loopkeeper.coordinator.v1.CoordinatorService.GetTrace:output_type -> loopkeeper.coordinator.v1.GetTraceResponse
+	40, // 91: loopkeeper.coordinator.v1.CoordinatorService.ListNodes:output_type -> loopkeeper.coordinator.v1.ListNodesResponse
+	52, // 92: loopkeeper.coordinator.v1.CoordinatorService.Explain:output_type -> loopkeeper.coordinator.v1.ExplainResponse
+	57, // 93: loopkeeper.coordinator.v1.CoordinatorService.Fit:output_type -> loopkeeper.coordinator.v1.FitResponse
+	61, // 94: loopkeeper.coordinator.v1.CoordinatorService.UseNode:output_type -> loopkeeper.coordinator.v1.UseNodeResponse
+	63, // 95: loopkeeper.coordinator.v1.CoordinatorService.PullModel:output_type -> loopkeeper.coordinator.v1.PullModelResponse
+	79, // [79:96] is the sub-list for method output_type
+	62, // [62:79] is the sub-list for method input_type
+	62, // [62:62] is the sub-list for extension type_name
+	62, // [62:62] is the sub-list for extension extendee
+	0,  // [0:62] is the sub-list for field type_name
 }
 
 func init() { file_loopkeeper_coordinator_v1_coordinator_proto_init() }
@@ -5463,21 +5873,21 @@ func file_loopkeeper_coordinator_v1_coordinator_proto_init() {
 		(*SubmitRequest_BuiltIn)(nil),
 		(*SubmitRequest_Bundle)(nil),
 	}
-	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[44].OneofWrappers = []any{}
-	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[45].OneofWrappers = []any{}
-	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[48].OneofWrappers = []any{
+	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[47].OneofWrappers = []any{}
+	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[48].OneofWrappers = []any{}
+	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[51].OneofWrappers = []any{
 		(*ExplainRequest_Model)(nil),
 		(*ExplainRequest_RunId)(nil),
 	}
-	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[52].OneofWrappers = []any{}
 	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[55].OneofWrappers = []any{}
+	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[58].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc), len(file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   61,
+			NumMessages:   65,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
