@@ -16,8 +16,8 @@ const timeFormat = "2006-01-02T15:04:05.000000000Z07:00"
 
 // statements are the prepared ones of the hot path.
 type statements struct {
-	putRun, keyOwner, lastSeq, putEvent, putArtifact, setMeta, delMeta *sql.Stmt // writer
-	events, artifact                                                   *sql.Stmt // readers
+	putRun, keyOwner, end, putEvent, setEnd, putArtifact, setMeta, delMeta, putAccepted, dropAccepted *sql.Stmt // writer
+	events, artifact, accepted                                                                        *sql.Stmt // readers
 }
 
 func (st *statements) prepare(ctx context.Context, writer, readers *sql.DB) error {
@@ -30,14 +30,20 @@ func (st *statements) prepare(ctx context.Context, writer, readers *sql.DB) erro
 			ON CONFLICT (id) DO UPDATE SET workflow = excluded.workflow, state = excluded.state, created = excluded.created,
 			started = excluded.started, ended = excluded.ended, key = excluded.key, summary = excluded.summary`},
 		{&st.keyOwner, writer, `SELECT id FROM run WHERE key = ? AND id <> ?`},
-		{&st.lastSeq, writer, `SELECT coalesce((SELECT max(seq) FROM event WHERE run_id = run.id), 0) FROM run WHERE id = ?`},
-		{&st.putEvent, writer, `INSERT INTO event (run_id, seq, time, kind, payload) VALUES (?, ?, ?, ?, ?)`},
-		{&st.putArtifact, writer, `INSERT INTO artifact (sha256, size, name, body) VALUES (?, ?, ?, ?)
-			ON CONFLICT (sha256) DO UPDATE SET size = excluded.size, body = excluded.body WHERE body IS NOT excluded.body`},
+		{&st.end, writer, `SELECT events, head FROM run WHERE id = ?`},
+		{&st.putEvent, writer, `INSERT INTO event (run_id, seq, time, kind, payload, hash) VALUES (?, ?, ?, ?, ?, ?)`},
+		{&st.setEnd, writer, `UPDATE run SET events = ?, head = ? WHERE id = ?`},
+		{&st.putArtifact, writer, `INSERT INTO artifact (sha256, size, name, body, stored) VALUES (?, ?, ?, ?, ?)
+			ON CONFLICT (sha256) DO UPDATE SET size = excluded.size, body = excluded.body, stored = excluded.stored, pruned = NULL
+			WHERE body IS NOT excluded.body OR pruned IS NOT NULL OR stored IS NULL OR stored < ?6`},
 		{&st.setMeta, writer, `INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value`},
 		{&st.delMeta, writer, `DELETE FROM meta WHERE key = ?`},
 		{&st.events, readers, `SELECT seq, time, kind, payload FROM event WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?`},
-		{&st.artifact, readers, `SELECT size, name, body FROM artifact WHERE sha256 = ?`},
+		{&st.artifact, readers, `SELECT size, name, body, pruned FROM artifact WHERE sha256 = ?`},
+		{&st.putAccepted, writer, `INSERT INTO accepted (request, model, run_id, step, item, time, result, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`},
+		{&st.dropAccepted, writer, `DELETE FROM accepted WHERE request = ?1 AND pos <=
+			(SELECT pos FROM accepted WHERE request = ?1 ORDER BY pos DESC LIMIT 1 OFFSET ?2)`},
+		{&st.accepted, readers, `SELECT model, run_id, step, item, time, result, coalesce(body, '') FROM accepted WHERE request = ? ORDER BY pos DESC LIMIT ?`},
 	} {
 		stmt, err := p.db.PrepareContext(ctx, p.sql)
 		if err != nil {
@@ -53,6 +59,8 @@ func (s *SQLite) Append(ctx context.Context, c Commit) error {
 	if err := c.check(); err != nil {
 		return err
 	}
+	s.bodies.RLock()
+	defer s.bodies.RUnlock()
 	bodies, err := s.placeBodies(ctx, c.Bodies)
 	if err != nil {
 		return err
@@ -74,6 +82,12 @@ func (s *SQLite) Append(ctx context.Context, c Commit) error {
 		if err := s.insertMeta(ctx, tx, c.Meta); err != nil {
 			return err
 		}
+		if err := s.insertAccepted(ctx, tx, c.Accepted); err != nil {
+			return err
+		}
+		if err := insertSchedules(ctx, tx, c.Schedules); err != nil {
+			return err
+		}
 		return insertPlacement(ctx, tx, c)
 	})
 }
@@ -83,6 +97,9 @@ func (c Commit) check() error {
 	for _, e := range c.Events {
 		if e.Payload != nil && !json.Valid(e.Payload) {
 			return apierr.New(apierr.InvalidArgument, "event %d of run %s (%s) carries no valid JSON", e.Seq, e.RunID, e.Kind)
+		}
+		if !oneLine(e.RunID) || !oneLine(e.Kind) || !oneLine(string(e.Payload)) {
+			return apierr.New(apierr.InvalidArgument, "event %d of run %q (%q) has a line break", e.Seq, e.RunID, e.Kind)
 		}
 	}
 	for _, r := range c.Runs {
@@ -97,6 +114,9 @@ func (c Commit) check() error {
 		if v != nil && !json.Valid(v) {
 			return apierr.New(apierr.InvalidArgument, "the value of %s is no valid JSON", k)
 		}
+	}
+	if err := c.checkReuse(); err != nil {
+		return err
 	}
 	return c.checkPlacement()
 }
@@ -121,30 +141,52 @@ func (s *SQLite) insertRun(ctx context.Context, tx *sql.Tx, r RunRow) error {
 }
 
 func (s *SQLite) insertEvents(ctx context.Context, tx *sql.Tx, events []Event) error {
-	last := map[string]int64{}
-	insert := tx.StmtContext(ctx, s.stmts.putEvent)
+	ends := map[string]*chainEnd{}
 	for _, e := range events {
-		seq, seen := last[e.RunID]
-		if !seen {
-			err := tx.StmtContext(ctx, s.stmts.lastSeq).QueryRowContext(ctx, e.RunID).Scan(&seq)
+		end := ends[e.RunID]
+		if end == nil {
+			found, err := scanEnd(tx.StmtContext(ctx, s.stmts.end).QueryRowContext(ctx, e.RunID))
 			if errors.Is(err, sql.ErrNoRows) {
 				return apierr.New(apierr.InvalidArgument, "an event of run %q, which has no row", e.RunID)
 			}
 			if err != nil {
 				return fmt.Errorf("find the last event of run %s: %w", e.RunID, err)
 			}
+			end = &found
+			ends[e.RunID] = end
 		}
-		if e.Seq != seq+1 {
-			return apierr.New(apierr.Conflict, "event %d of run %s does not follow event %d", e.Seq, e.RunID, seq)
+		if e.Seq != end.seq+1 {
+			return apierr.New(apierr.Conflict, "event %d of run %s does not follow event %d", e.Seq, e.RunID, end.seq)
 		}
-		last[e.RunID] = e.Seq
-		payload := string(e.Payload)
-		if e.Payload == nil {
-			payload = "null"
+		if err := s.insertEvent(ctx, tx, end, e); err != nil {
+			return err
 		}
-		if _, err := insert.ExecContext(ctx, e.RunID, e.Seq, formatTime(e.Time), e.Kind, payload); err != nil {
-			return fmt.Errorf("write event %d of run %s: %w", e.Seq, e.RunID, err)
+	}
+	for id, end := range ends {
+		if err := s.setEnd(ctx, tx, id, *end); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// insertEvent adds an event to the chain that ends at end, and moves that.
+func (s *SQLite) insertEvent(ctx context.Context, tx *sql.Tx, end *chainEnd, e Event) error {
+	payload := string(e.Payload)
+	if e.Payload == nil {
+		payload = "null"
+	}
+	at := formatTime(e.Time)
+	*end = chainEnd{e.Seq, link(end.hash, e.RunID, e.Seq, at, e.Kind, payload)}
+	if _, err := tx.StmtContext(ctx, s.stmts.putEvent).ExecContext(ctx, e.RunID, e.Seq, at, e.Kind, payload, end.hash); err != nil {
+		return fmt.Errorf("write event %d of run %s: %w", e.Seq, e.RunID, err)
+	}
+	return nil
+}
+
+func (s *SQLite) setEnd(ctx context.Context, tx *sql.Tx, runID string, end chainEnd) error {
+	if _, err := tx.StmtContext(ctx, s.stmts.setEnd).ExecContext(ctx, end.seq, end.hash, runID); err != nil {
+		return fmt.Errorf("write the head of run %s: %w", runID, err)
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -16,6 +15,8 @@ func (s *SQLite) Backup(ctx context.Context, path string) error {
 	if _, err := os.Lstat(path); err == nil {
 		return apierr.New(apierr.Conflict, "%s exists already", path).WithNext("choose a folder that does not exist")
 	}
+	s.copying.RLock()
+	defer s.copying.RUnlock()
 	partial := path + ".partial"
 	if err := os.MkdirAll(filepath.Join(partial, artifactDir), 0o700); err != nil {
 		return explainAt(partial, err, "make the backup's folder")
@@ -40,7 +41,7 @@ func (s *SQLite) backupInto(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	rows, err := db.QueryContext(ctx, "SELECT sha256 FROM artifact WHERE body IS NULL")
+	rows, err := db.QueryContext(ctx, "SELECT sha256 FROM artifact WHERE body IS NULL AND pruned IS NULL")
 	files, err := collect(s, rows, err, "list the backup's artifacts", func(rows *sql.Rows) (sha string, err error) {
 		return sha, rows.Scan(&sha)
 	})
@@ -56,11 +57,6 @@ func (s *SQLite) backupInto(ctx context.Context, dir string) error {
 }
 
 func (s *SQLite) copyFile(ctx context.Context, sha, to string) error {
-	r, _, err := s.OpenArtifact(ctx, sha)
-	if err != nil {
-		return err
-	}
-	defer r.Close() //nolint:errcheck // only read
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
 	}
@@ -68,6 +64,5 @@ func (s *SQLite) copyFile(ctx context.Context, sha, to string) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(f, &source{ctx: ctx, r: r})
-	return errors.Join(err, f.Sync(), f.Close(), syncDir(filepath.Dir(to)))
+	return errors.Join(s.copyBody(ctx, sha, f), f.Sync(), f.Close(), syncDir(filepath.Dir(to)))
 }

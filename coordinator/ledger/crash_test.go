@@ -25,7 +25,7 @@ func onDisk(t *testing.T, d *disk) engine {
 	vfs.Register(name, d)
 	t.Cleanup(func() { vfs.Unregister(name) })
 	return engine{
-		driver: "sqlite3", oneConn: true, migrations: migrations,
+		driver: "sqlite3", oneConn: true, migrations: migrations, files: osDrive{},
 		params: "vfs=" + name + "&_pragma=locking_mode(EXCLUSIVE)&_pragma=wal_autocheckpoint(6)&",
 	}
 }

@@ -24,6 +24,9 @@ const applicationID = 0x4C4F4F50
 //go:embed migrations/*.sql
 var migrations embed.FS
 
+// fills compute, after the script of their number, what SQL cannot.
+var fills = map[int]func(context.Context, *sql.Tx) error{3: chainOldEvents}
+
 // migrate looks before it writes: a foreign, damaged or newer file is left as it was found.
 func (s *SQLite) migrate(ctx context.Context, from fs.FS) error {
 	scripts, err := loadMigrations(from)
@@ -41,8 +44,8 @@ func (s *SQLite) migrate(ctx context.Context, from fs.FS) error {
 	if _, err := os.Stat(filepath.Join(s.dir, artifactDir)); have == 0 && !s.made && err == nil {
 		return s.emptied() // and not one whose first start was cut short: that folder is made last
 	}
-	// Only now, because it is written into the file.
-	if _, err := s.writer.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
+	// Only now, because it is written into the file. The first has no effect on a file that has pages; Prune then sees to it.
+	if _, err := s.writer.ExecContext(ctx, "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL"); err != nil {
 		return s.explain(err, "switch the ledger to write-ahead logging")
 	}
 	if have == len(scripts) {
@@ -58,6 +61,11 @@ func (s *SQLite) migrate(ctx context.Context, from fs.FS) error {
 		for i := have; i < len(scripts); i++ {
 			if _, err := tx.ExecContext(ctx, scripts[i]); err != nil {
 				return fmt.Errorf("migrate the ledger to schema %d: %w", i+1, err)
+			}
+			if fill := fills[i+1]; fill != nil {
+				if err := fill(ctx, tx); err != nil {
+					return fmt.Errorf("migrate the ledger to schema %d: %w", i+1, err)
+				}
 			}
 		}
 		_, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, len(scripts)))

@@ -7,12 +7,39 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/loopkeeper/loopkeeper/proto/apierr"
 )
 
 // Events implements Store.
 func (s *SQLite) Events(ctx context.Context, runID string, afterSeq int64, limit int) ([]Event, error) {
 	rows, err := s.stmts.events.QueryContext(ctx, runID, afterSeq, sqlLimit(limit))
-	return collect(s, rows, err, "read the events of run "+runID, func(rows *sql.Rows) (Event, error) {
+	return collect(s, rows, err, "read the events of run "+runID, s.scanEvent(runID))
+}
+
+// EventsAt implements Store.
+func (s *SQLite) EventsAt(ctx context.Context, runID string, seqs []int64) ([]Event, error) {
+	list, err := json.Marshal(seqs)
+	if err != nil {
+		return nil, fmt.Errorf("list the events to read: %w", err) // numbers always marshal
+	}
+	// CROSS makes SQLite keep the order: one look into the index for each number.
+	rows, err := s.readers.QueryContext(ctx, `SELECT e.seq, e.time, e.kind, e.payload FROM json_each(?) j
+		CROSS JOIN event e ON e.run_id = ? AND e.seq = j.value ORDER BY j.key`, string(list), runID)
+	events, err := collect(s, rows, err, "read events of run "+runID, s.scanEvent(runID))
+	if err != nil {
+		return nil, err
+	}
+	for i, seq := range seqs {
+		if i >= len(events) || events[i].Seq != seq {
+			return nil, apierr.New(apierr.NotFound, "run %s has no event %d", runID, seq)
+		}
+	}
+	return events, nil
+}
+
+func (s *SQLite) scanEvent(runID string) func(*sql.Rows) (Event, error) {
+	return func(rows *sql.Rows) (Event, error) {
 		e := Event{RunID: runID}
 		var at string
 		var payload []byte
@@ -23,7 +50,7 @@ func (s *SQLite) Events(ctx context.Context, runID string, afterSeq int64, limit
 		var err error
 		e.Time, err = s.parseTime(at)
 		return e, err
-	})
+	}
 }
 
 // Runs implements Store.
@@ -42,19 +69,22 @@ func (s *SQLite) Runs(ctx context.Context, f RunFilter) ([]RunRow, error) {
 	if f.Prefix != "" {
 		where, args = append(where, "id >= ? AND id < ?"), append(args, f.Prefix, f.Prefix+lastRune)
 	}
-	query := "SELECT id, workflow, state, created, started, ended, key, summary FROM run"
+	query := "SELECT " + runColumns + " FROM run"
 	if len(where) > 0 {
 		query += " WHERE " + strings.Join(where, " AND ")
 	}
 	rows, err := s.readers.QueryContext(ctx, query+" ORDER BY created DESC, id DESC LIMIT ?", append(args, sqlLimit(f.Limit))...)
-	return collect(s, rows, err, "list runs", s.scanRun)
+	return collect(s, rows, err, "list runs", func(rows *sql.Rows) (RunRow, error) { return s.scanRun(rows) })
 }
 
-func (s *SQLite) scanRun(rows *sql.Rows) (RunRow, error) {
+const runColumns = "id, workflow, state, created, started, ended, key, summary"
+
+// scanRun reads runColumns, and what stands after them into more.
+func (s *SQLite) scanRun(rows *sql.Rows, more ...any) (RunRow, error) {
 	var r RunRow
 	var created string
 	var started, ended, key, summary sql.NullString
-	err := rows.Scan(&r.ID, &r.Workflow, &r.State, &created, &started, &ended, &key, &summary)
+	err := rows.Scan(append([]any{&r.ID, &r.Workflow, &r.State, &created, &started, &ended, &key, &summary}, more...)...)
 	if err != nil {
 		return r, err
 	}

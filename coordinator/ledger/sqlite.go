@@ -1,16 +1,17 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
@@ -21,6 +22,8 @@ import (
 type Options struct {
 	Dir string       // the ledger's folder, made if missing, owner-only
 	Log *slog.Logger // nil discards
+
+	ImportLimit int64 // bytes that Import unpacks at most; 0 is 64 GiB
 }
 
 // SQLite is the Store in one folder: ledger.db and the files of large artifacts. One coordinator at a time has it open.
@@ -32,7 +35,11 @@ type SQLite struct {
 	writer  *sql.DB       // one connection
 	readers *sql.DB       // a few, read-only
 	stmts   statements
-	made    bool // the file of the database was not there and was made by this open
+	files   drive
+	bodies  sync.RWMutex // held for reading from the look at a file until its row is there, for writing to remove files
+	copying sync.RWMutex // held for reading while bodies are copied out, for writing by Prune
+	limit   int64        // bytes that an import may unpack to
+	made    bool         // the file of the database was not there and was made by this open
 	closed  bool
 	broken  error // set once the disk has failed us: nothing more is acknowledged
 }
@@ -44,10 +51,11 @@ type engine struct {
 	driver     string
 	params     string // URI parameters of every connection, each followed by "&"
 	oneConn    bool   // the library cannot share a database between connections
-	migrations fs.FS  // NNNN_name.sql, see migrate
+	files      drive
+	migrations fs.FS // NNNN_name.sql, see migrate
 }
 
-var modernc = engine{driver: "sqlite", migrations: migrations}
+var modernc = engine{driver: "sqlite", migrations: migrations, files: osDrive{}}
 
 // writerParams make every commit durable before it is acknowledged, on macOS too, where a plain fsync stops at the drive's
 // cache. EXTRA is FULL for the write-ahead log; besides, it makes the removal of a new file's first rollback journal
@@ -70,7 +78,7 @@ func open(ctx context.Context, o Options, eng engine) (*SQLite, error) {
 	if err != nil {
 		return nil, apierr.Wrap(err, apierr.InvalidArgument, "find the ledger's folder %s", o.Dir)
 	}
-	s := &SQLite{dir: dir, log: o.Log, turn: make(chan struct{}, 1)}
+	s := &SQLite{dir: dir, log: o.Log, turn: make(chan struct{}, 1), files: eng.files, limit: cmp.Or(o.ImportLimit, importLimit)}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -131,7 +139,7 @@ func (s *SQLite) openDatabase(ctx context.Context, eng engine) (err error) {
 // prepareArtifacts makes the folder for artifacts once the database has its tables, so that the folder says that there was a
 // ledger. A half-written body of a coordinator that was killed has no name and no use.
 func (s *SQLite) prepareArtifacts() error {
-	return errors.Join(os.RemoveAll(s.incoming()), os.MkdirAll(s.incoming(), 0o700), syncDir(s.dir))
+	return errors.Join(os.MkdirAll(s.incoming(), 0o700), s.files.clear(s.incoming()), syncDir(s.dir))
 }
 
 // dsn is path as an SQLite URI, whatever characters are in it.
@@ -167,9 +175,14 @@ func (s *SQLite) Close() error {
 	return s.explain(errors.Join(errs...), "close the ledger")
 }
 
-// writing runs do as the only writer. It waits for its turn as long as ctx allows, and then finishes whatever ctx says:
-// a commit that was interrupted would leave its caller guessing.
+// writing runs do as the only writer, in a transaction that is durable when it returns nil.
 func (s *SQLite) writing(ctx context.Context, do func(context.Context, *sql.Tx) error) error {
+	return s.alone(ctx, func(ctx context.Context) error { return s.transact(ctx, do) })
+}
+
+// alone runs do as the only writer. It waits for its turn as long as ctx allows, and then finishes whatever ctx says: a commit that
+// was interrupted would leave its caller guessing.
+func (s *SQLite) alone(ctx context.Context, do func(context.Context) error) error {
 	if ctx.Err() == nil { // select alone would toss a coin when both are ready
 		select {
 		case s.turn <- struct{}{}:
@@ -186,7 +199,7 @@ func (s *SQLite) writing(ctx context.Context, do func(context.Context, *sql.Tx) 
 	if s.broken != nil {
 		return s.broken
 	}
-	err := s.explain(s.transact(context.WithoutCancel(ctx), do), "write the ledger")
+	err := s.explain(do(context.WithoutCancel(ctx)), "write the ledger")
 	if isDiskFailure(err) {
 		// After a failed sync the kernel may call the lost pages clean: a later success would prove nothing.
 		s.broken = apierr.Wrap(err, apierr.Unavailable, "the ledger stopped when its disk failed").WithNext("restart loopkeeper when the disk is well")
@@ -204,16 +217,4 @@ func (s *SQLite) transact(ctx context.Context, do func(context.Context, *sql.Tx)
 		return err
 	}
 	return tx.Commit()
-}
-
-// syncDir makes the names in a folder durable. Windows has no such call: its file systems log names themselves.
-func syncDir(path string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	d, err := os.Open(path)
-	if err != nil {
-		return fmt.Errorf("sync a folder: %w", err)
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

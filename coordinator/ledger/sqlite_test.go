@@ -205,13 +205,13 @@ func TestVerifyNamesWhatIsWrong(t *testing.T) {
 	for _, p := range rep.Problems {
 		text += p.Subject + ": " + p.Detail + "\n"
 	}
-	for _, want := range []string{"run r1: has 49 events, numbered 1 to 50", "run r1: event 9 carries no valid JSON", "artifact " + small, "artifact " + large} {
+	for _, want := range []string{"database: events were removed: there are 49, numbered up to 50", "run r1: event 7 is missing", "run r1: event 9 carries no valid JSON", "artifact " + small, "artifact " + large} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	if len(rep.Problems) != 4 {
-		t.Errorf("%d problems, want 4:\n%s", len(rep.Problems), text)
+	if len(rep.Problems) != 5 {
+		t.Errorf("%d problems, want 5:\n%s", len(rep.Problems), text)
 	}
 }
 

@@ -23,7 +23,7 @@ type Event struct {
 	Seq     int64     // position within the run, from 1, without gaps
 	Time    time.Time // UTC, nanoseconds
 	Kind    string
-	Payload json.RawMessage // valid JSON; nil is stored as null
+	Payload json.RawMessage // valid JSON without a line break; nil is stored as null
 }
 
 // RunRow is what a list of runs shows: a projection of the run's events, replaced in the transaction of the events that
@@ -44,6 +44,8 @@ type Artifact struct {
 	SHA256 string // lower-case hex, 64 characters
 	Size   int64  // bytes
 	Name   string // for people: the name under which it was stored first, maybe ""
+
+	Pruned time.Time // when its body was dropped; zero while it is there
 }
 
 // Body is an artifact held in memory, to be stored together with events.
@@ -65,6 +67,8 @@ type Commit struct {
 	Bodies []Body                     // normally up to InlineLimit each; a larger one is written to a file first
 	Meta   map[string]json.RawMessage // keys to set; nil removes the key
 
+	Accepted  []Accepted // of runs that have a row
+	Schedules []Schedule // inserted or replaced, by Name
 	Learned   []Learned
 	Decisions []Decision // on runs that have a row
 	Incidents []Incident
@@ -72,7 +76,7 @@ type Commit struct {
 
 // Empty says whether there is nothing to make durable.
 func (c Commit) Empty() bool {
-	return len(c.Events)+len(c.Runs)+len(c.Bodies)+len(c.Meta)+len(c.Learned)+len(c.Decisions)+len(c.Incidents) == 0
+	return len(c.Events)+len(c.Runs)+len(c.Bodies)+len(c.Meta)+len(c.Accepted)+len(c.Schedules)+len(c.Learned)+len(c.Decisions)+len(c.Incidents) == 0
 }
 
 // RunFilter selects runs; zero fields select everything.
@@ -87,6 +91,7 @@ type RunFilter struct {
 type Report struct {
 	Runs, Events, Artifacts int64
 	ArtifactBytes           int64
+	Pruned                  int64     // artifacts whose bodies were dropped, not counted above
 	Problems                []Problem // empty when the ledger is what was written
 }
 
@@ -108,11 +113,25 @@ type Store interface {
 	// Events returns runID's events with Seq > afterSeq in order, at most limit (0 for all); none for an unknown run.
 	Events(ctx context.Context, runID string, afterSeq int64, limit int) ([]Event, error)
 
+	// EventsAt returns the events of runID with the given Seqs, in the order asked for, without reading others. NotFound: there
+	// is no such event.
+	EventsAt(ctx context.Context, runID string, seqs []int64) ([]Event, error)
+
+	// Head returns the end of runID's chain of events. NotFound: there is no such run.
+	Head(ctx context.Context, runID string) (Head, error)
+
 	// Runs returns the rows that match f, newest first, by Created and then ID.
 	Runs(ctx context.Context, f RunFilter) ([]RunRow, error)
 
 	// Meta returns the values whose keys start with prefix.
 	Meta(ctx context.Context, prefix string) (map[string]json.RawMessage, error)
+
+	// Accepted returns the results that were accepted for request, newest first, at most limit (0 for all that are kept). One
+	// whose body was pruned is forgotten.
+	Accepted(ctx context.Context, request string, limit int) ([]Accepted, error)
+
+	// Schedules returns all schedules by name.
+	Schedules(ctx context.Context) ([]Schedule, error)
 
 	// Learned returns everything that was learned, by kind, node and subject.
 	Learned(ctx context.Context) ([]Learned, error)
@@ -127,19 +146,45 @@ type Store interface {
 	// bytes again is cheap, changes nothing and repairs a damaged body.
 	PutArtifact(ctx context.Context, name string, r io.Reader) (Artifact, error)
 
-	// OpenArtifact returns the body named sha. NotFound: there is none. LedgerCorrupt: it is not what was stored, told
-	// by OpenArtifact, or for a large body by the Read that reaches its end.
+	// OpenArtifact returns the body named sha. NotFound: there is none, or it was pruned, and then the Artifact beside the error
+	// says when. LedgerCorrupt: it is not what was stored, told by OpenArtifact, or for a large body by the Read that reaches
+	// its end.
 	OpenArtifact(ctx context.Context, sha string) (io.ReadCloser, Artifact, error)
+
+	// ReadArtifactAt returns n bytes of the body named sha from byte off on, fewer where it ends, without reading the rest: so
+	// that they are what was stored is not checked. Errors are those of OpenArtifact, and InvalidArgument for an off beyond the
+	// end.
+	ReadArtifactAt(ctx context.Context, sha string, off int64, n int) ([]byte, error)
 
 	// HasArtifact says whether OpenArtifact would find sha. It does not read the body.
 	HasArtifact(ctx context.Context, sha string) (bool, error)
 
-	// Verify reads everything and reports what is not as written. Its error says that it could not look.
+	// StatArtifact returns what is known of sha, whether its body is there or was pruned. NotFound: nothing.
+	StatArtifact(ctx context.Context, sha string) (Artifact, error)
+
+	// Verify reads everything and reports what is not as written: of each run the first event that does not fit its chain. Its
+	// error says that it could not look.
 	Verify(ctx context.Context) (Report, error)
 
 	// Backup writes a consistent copy, which opens like the original, to the folder path, which must not exist. Appends
 	// go on meanwhile.
 	Backup(ctx context.Context, path string) error
+
+	// Prune drops old bodies and keeps the facts: events, hashes, sizes, names. Appends go on meanwhile.
+	Prune(ctx context.Context, p PrunePolicy) (PruneReport, error)
+
+	// Pruned returns what was dropped of runID, oldest first.
+	Pruned(ctx context.Context, runID string) ([]Pruning, error)
+
+	// Export writes runID with its events, decisions and bodies to w, as one file that Import reads and people can too.
+	// NotFound: there is no such run. A run that goes on is exported as it is at the beginning of the call.
+	Export(ctx context.Context, runID string, w io.Writer) error
+
+	// Import takes in what Export wrote, all of it or nothing. ended are the states of runs that have ended: one in another state
+	// would go on in two places. InvalidArgument: that, or the file is not whole, not what was written, or larger than is
+	// allowed. Conflict: there is another run of that ID. A run that is there already is no error; bodies of it that were pruned
+	// come back.
+	Import(ctx context.Context, r io.Reader, ended []string) (Imported, error)
 
 	// Close waits for what is under way and releases the ledger.
 	Close() error

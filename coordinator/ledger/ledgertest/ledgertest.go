@@ -40,6 +40,15 @@ func Run(t *testing.T, open OpenFunc) {
 		"many writers and readers":                   testConcurrent,
 		"verify counts and finds nothing":            testVerify,
 		"a closed store says so":                     testClosed,
+		"events are chained":                         testHead,
+		"events are read by number":                  testEventsAt,
+		"a part of an artifact is read":              testReadAt,
+		"accepted results, newest first":             testAccepted,
+		"schedules are put, listed and removed":      testSchedules,
+		"pruning keeps the facts":                    testPrune,
+		"pruning keeps what others name":             testPruneKeeps,
+		"pruning goes by age":                        testPruneByAge,
+		"what is not exported":                       testExportRefused,
 		"nothing is shared with the caller's memory": testOwnMemory,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -50,6 +59,8 @@ func Run(t *testing.T, open OpenFunc) {
 		})
 	}
 	t.Run("all is there after reopening", func(t *testing.T) { testReopen(t, open) })
+	t.Run("an export is imported", func(t *testing.T) { testExport(t, open) })
+	t.Run("an import leaves others alone", func(t *testing.T) { testImportClashes(t, open) })
 	t.Run("a backup opens as the original", func(t *testing.T) { testBackup(t, open) })
 }
 
