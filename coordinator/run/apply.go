@@ -1,17 +1,14 @@
 package run
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
-// maxLogs is how many log lines a state keeps for views; the ledger has them all.
-const maxLogs = 20
-
-// Apply folds one event into s, in time that does not depend on how much came before (but for the run's end, which touches
-// every open item). An error means that the events are not those of one run in their order; s is then not to be used.
+// Apply folds one event into s, in time that does not depend on how much came before (but for the run's end and a rollback, which
+// touch every open item). An error means that the events are not those of one run in their order; s is then not to be used.
 func Apply(s *State, e Event) error {
 	if e.Seq != s.Seq+1 {
 		return fmt.Errorf("event %d follows event %d", e.Seq, s.Seq)
@@ -23,16 +20,12 @@ func Apply(s *State, e Event) error {
 	if err := s.apply(e.Data, e.Time); err != nil {
 		return fmt.Errorf("event %d, %s: %w", e.Seq, e.Data.Kind(), err)
 	}
+	s.park(e.Time)
 	return nil
 }
 
 func (s *State) apply(p Payload, now time.Time) error {
 	switch p := p.(type) {
-	case *Created:
-		s.Pinned, s.Status, s.Born, s.Shares = *p, Queued, now, map[string]*Share{}
-		s.Contexts, s.Digests = map[string]int{}, map[string]string{}
-	case *Started:
-		s.Status, s.Started = Running, now
 	case *Requested:
 		return s.requested(p, now)
 	case *Placed:
@@ -44,22 +37,57 @@ func (s *State) apply(p Payload, now time.Time) error {
 	case *AttemptFailed:
 		return s.failed(p, now)
 	case *AttemptLate:
+		return nil
 	case *ItemFailed:
-		return s.rejected(p, now)
+		return s.rejected(p)
+	case *ItemChecked:
+		return s.checked(p, now)
+	case *ItemReused:
+		return s.reused(p)
+	case *ItemResolved:
+		return s.resolved(p, now)
 	case *StepEnded:
 		return s.stepEnded(p, now)
-	case *Logged, *OutputNoted, *CollectedNoted:
+	case *ChildStarted:
+		return s.childStarted(p)
+	case *PhaseMoved:
+		return s.phaseMoved(p, now)
+	case *Logged, *OutputNoted, *CollectedNoted, *Noted:
 		return s.noted(p, now)
+	default:
+		return s.applyRun(p, now)
+	}
+}
+
+// applyRun folds in what is about the run as a whole.
+func (s *State) applyRun(p Payload, now time.Time) error {
+	switch p := p.(type) {
+	case *Created:
+		s.Pinned, s.Status, s.Born, s.Shares = *p, Queued, now, map[string]*Share{}
+		s.Contexts, s.Digests, s.names = map[string]int{}, map[string]string{}, map[string]string{}
+	case *Started:
+		s.Started = now
+		s.become(Running, now)
 	case *ScriptEnded:
 		s.Script = p
 	case *LimitReached:
 		s.Limit = p
+	case *Parked:
+		s.Reason = p.Reason
+		s.become(Suspended, now)
+	case *Resumed:
+		s.Reason = ""
+		if s.Started.IsZero() {
+			s.become(Queued, now)
+		} else {
+			s.become(Running, now)
+		}
 	case *CancelRequested:
 		s.Epoch, s.Reason = p.Epoch, p.Reason
 	case *Ended:
 		s.end(p, now)
 	default:
-		return fmt.Errorf("no rule for it")
+		return errors.New("no rule for it")
 	}
 	return nil
 }
@@ -74,83 +102,51 @@ func (s *State) requested(p *Requested, now time.Time) error {
 		st.Status, st.Ended = StepSucceeded, now
 		return nil
 	}
-	s.open++
-	spec, err := parseSpec(p.Op, p.Body)
+	s.opened(st)
+	spec, err := parseSpec(p.Op, p.Body, p.Lines)
 	if p.Refused != "" {
 		err = errors.New(p.Refused)
 	}
-	if err == nil {
+	if err == nil && steps[p.Op].work == model {
 		st.Shared, err = shared(p.Body)
 	}
 	if err != nil {
 		st.Failure = &Failure{Kind: KindBadRequest, Message: err.Error(), Advice: Never}
+		if p.RefusedKind != "" {
+			st.Failure.Kind = p.RefusedKind
+		}
 		s.due = append(s.due, st.Pos)
 		return nil
 	}
-	st.spec, st.Label, st.Model = spec, spec.Label, spec.Model
-	st.Items = make([]Item, spec.items(p.Op))
-	for i := range st.Items {
-		st.Items[i] = Item{Status: StepReady, Phase: Work, Ready: now}
+	st.spec, st.Label, st.Model, st.Detached, st.handle = spec, spec.Label, spec.Model, spec.Detached, p.Handle
+	if st.Kind == KindSpawn {
+		s.spawns = append(s.spawns, st.Pos)
 	}
-	n := len(st.Items)
-	st.Counts.Total, st.Counts.Waiting = n, n
-	s.Counts.Total += n
-	s.Counts.Waiting += n
+	s.begin(st, now)
+	return nil
+}
+
+// begin hands a step to who does its work.
+func (s *State) begin(st *Step, now time.Time) {
+	k := steps[st.Kind]
+	n := st.spec.count(st.Kind)
 	switch {
-	case st.Kind == KindRead:
+	case k.work == reader:
 		s.reads++
+	case k.waits != "":
+		s.parkStep(st, st.spec.dueAt(st.Kind, now))
 	case n == 0:
 		s.due = append(s.due, st.Pos)
-	}
-	return nil
-}
-
-func (s *State) noted(p Payload, now time.Time) error {
-	st := &Step{Note: true, Status: StepSucceeded, Requested: now, Ended: now}
-	var err error
-	switch p := p.(type) {
-	case *Logged:
-		st.Pos, st.Kind, st.Body = p.Pos, KindLog, p.Body
-		var l struct{ Level, Text string }
-		err = json.Unmarshal(p.Body, &l)
-		s.Logs = append(s.Logs, l.Level+": "+l.Text)
-		if len(s.Logs) > maxLogs {
-			s.Logs = append([]string(nil), s.Logs[1:]...)
+	default:
+		st.Items = make([]Item, n)
+		for i := range st.Items {
+			st.Items[i].Status = StepReady
 		}
-	case *OutputNoted:
-		st.Pos, st.Kind, st.Body = p.Pos, KindOutput, p.Body
-		var o Output
-		err = json.Unmarshal(p.Body, &o)
-		s.setOutput(o)
-	case *CollectedNoted:
-		st.Pos, st.Kind, st.Body = p.Pos, KindCollected, p.Body
-		var c Collected
-		err = json.Unmarshal(p.Body, &c)
-		s.Collected = append(s.Collected, c)
+		st.Counts.Total, st.Counts.Waiting = n, n
+		s.Counts.Total += n
+		s.Counts.Waiting += n
+		s.fanOut(n)
 	}
-	if err != nil {
-		return err
-	}
-	if st.Pos != len(s.Requests) {
-		return fmt.Errorf("position %d follows %d requests", st.Pos, len(s.Requests))
-	}
-	s.Requests = append(s.Requests, st)
-	return nil
-}
-
-// setOutput adds an output; one of the same name is replaced in its place, because the script changed its mind. One without a
-// value, which an older library let through, is null.
-func (s *State) setOutput(o Output) {
-	if o.Value == nil {
-		o.Value = json.RawMessage("null")
-	}
-	for i := range s.Outputs {
-		if s.Outputs[i].Name == o.Name {
-			s.Outputs[i] = o
-			return
-		}
-	}
-	s.Outputs = append(s.Outputs, o)
 }
 
 func (s *State) stepEnded(p *StepEnded, now time.Time) error {
@@ -158,14 +154,26 @@ func (s *State) stepEnded(p *StepEnded, now time.Time) error {
 	if st == nil || st.Note || st.Status.Ended() {
 		return fmt.Errorf("step %d is not open", p.Pos)
 	}
-	st.Status, st.Failure, st.Result, st.Ended = p.Status, p.Failure, p.Result, now
-	s.open--
-	if st.Kind == KindRead && st.spec != nil {
-		s.reads--
+	if st.spec != nil {
+		switch k := steps[st.Kind]; {
+		case k.work == reader:
+			s.reads--
+		case k.waits != "":
+			s.unparkStep(st)
+		}
 	}
-	if len(s.due) > 0 && s.due[0] == p.Pos {
-		s.due = s.due[1:]
-		if len(s.due) == 0 {
+	if st.Kind == KindPhase {
+		s.answered(st)
+	}
+	st.Status, st.Failure, st.Result, st.Ended = p.Status, p.Failure, p.Result, now
+	st.From = p.From
+	if p.Child != nil {
+		st.Child = p.Child
+	}
+	s.closed(st)
+	st.rest()
+	if i := slices.Index(s.due, p.Pos); i >= 0 {
+		if s.due = slices.Delete(s.due, i, i+1); len(s.due) == 0 {
 			s.due = nil
 		}
 	}
@@ -173,27 +181,54 @@ func (s *State) stepEnded(p *StepEnded, now time.Time) error {
 	return nil
 }
 
-// end cancels what is open: the run's end is the end of all its parts.
-func (s *State) end(p *Ended, now time.Time) {
-	s.Status, s.Ended, s.End, s.due = p.Status, now, p, nil
-	if s.open > 0 {
-		for _, st := range s.Requests {
-			s.cancelStep(st, now)
+// rest lets go of what only an open step needs.
+func (st *Step) rest() {
+	slices.Sort(st.Failed)
+	st.Shared = nil
+	if st.Kind != KindBatch && st.spec != nil {
+		if len(st.Items) > 0 {
+			st.single, st.named = st.ownKey(0)
 		}
+		st.spec = nil
 	}
-	s.open, s.reads, s.flights = 0, 0, 0
 }
 
-func (s *State) cancelStep(st *Step, now time.Time) {
-	if st.Note || st.Status.Ended() {
-		return
-	}
-	for i := range st.Items {
-		if it := &st.Items[i]; !it.Status.Ended() {
-			it.Flight = nil
-			s.move(st, it, StepCancelled)
+// end cancels what is open: the run's end is the end of all its parts.
+func (s *State) end(p *Ended, now time.Time) {
+	s.become(p.Status, now)
+	s.Ended, s.End, s.due = now, p, nil
+	for st := range s.Open {
+		s.stop(st, StepCancelled)
+		st.Status, st.Ended = StepCancelled, now
+		if st.Counts.Failed > 0 && steps[st.Kind].work == tool && st.Items[0].Status == StepUnknown {
+			st.Status = StepUnknown
 		}
+		st.rest()
+	}
+	s.open = openSteps{}
+	s.reads, s.parked, s.checks, s.timers = 0, 0, 0, nil
+}
+
+// stop ends the items of a step that have no end yet. What a tool was writing outside may have happened.
+func (s *State) stop(st *Step, as StepStatus) {
+	for i := st.low; i < len(st.Items); i++ {
+		it := &st.Items[i]
+		if it.Status.Ended() || it.Status == StepUnknown {
+			continue
+		}
+		to := as
+		if it.Flight != nil {
+			if it.Flight.External {
+				to = StepUnknown
+			}
+			it.Flight = nil
+			s.flights--
+		} else if it.Status == StepRunning {
+			s.checks--
+		}
+		s.move(st, i, to)
+		it.tries = nil
 	}
 	st.low, st.fresh = len(st.Items), len(st.Items)
-	st.Status, st.Ended = StepCancelled, now
+	st.waiting, st.later, st.flying = [2]indices{}, nil, nil
 }

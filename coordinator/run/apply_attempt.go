@@ -1,7 +1,7 @@
 package run
 
 import (
-	"fmt"
+	"errors"
 	"slices"
 	"time"
 )
@@ -9,22 +9,26 @@ import (
 func (s *State) placed(p *Placed, now time.Time) error {
 	st, it := s.item(p.Pos, p.Item)
 	if it == nil || it.Status != StepReady || st.next(p.Item) != p.AttemptID {
-		return fmt.Errorf("the item is not ready for it")
+		return errors.New("the item is not ready for it")
 	}
+	st.touch(p.Item)
+	st.unlist(p.Item)
 	it.Sent[phaseIndex(p.Phase)]++
 	if p.Phase == Work && p.Number > 1 {
 		st.Counts.Retried++
 		s.Counts.Retried++
 	}
 	it.Flight = &Flight{AttemptID: p.AttemptID, Try: it.try(p.AttemptID), Node: p.Node, Model: p.Model, Digest: p.Digest, Context: p.Context,
-		Seed: p.Seed, Why: p.Why, Epoch: s.Epoch, Since: now}
-	s.move(st, it, StepPlaced)
-	model := st.model(p.Phase)
-	s.Contexts[model] = max(s.Contexts[model], p.Context)
-	if s.Digests[model] == "" && p.Digest != "" {
-		s.Digests[model] = p.Digest
+		Seed: p.Seed, Why: p.Why, External: p.External, Epoch: s.Epoch, Since: now}
+	st.flying.add(p.Item)
+	s.move(st, p.Item, StepPlaced)
+	if steps[st.Kind].work == model {
+		asked := st.model(p.Phase)
+		s.Contexts[asked] = max(s.Contexts[asked], p.Context)
+		if s.Digests[asked] == "" && p.Digest != "" {
+			s.Digests[asked] = p.Digest
+		}
 	}
-	st.fresh = max(st.fresh, p.Item+1)
 	if st.Began.IsZero() {
 		st.Began = now
 	}
@@ -36,10 +40,10 @@ func (s *State) placed(p *Placed, now time.Time) error {
 func (s *State) begun(p *Begun) error {
 	st, it := s.flying(p.AttemptID)
 	if it == nil {
-		return fmt.Errorf("the attempt is not in flight")
+		return errors.New("the attempt is not in flight")
 	}
 	it.Flight.Begun = true
-	s.move(st, it, StepRunning)
+	s.move(st, p.Item, StepRunning)
 	return nil
 }
 
@@ -49,13 +53,17 @@ func (s *State) succeeded(p *AttemptSucceeded, now time.Time) error {
 		return err
 	}
 	if p.Phase == Work {
-		it.Tries++
-		it.JudgeTries = 0
-		it.Result, it.Report, it.Node = p.Result, p.Report, p.Node
+		it.tries.work++
+		it.tries.judge = 0
+		it.Result, it.Event, it.Node = p.Result, s.Seq, s.name(p.Node)
+		it.Report = s.spent(p.Report)
 	}
-	it.Feedback = append(it.Feedback, p.Feedback...)
-	s.consequence(st, it, p.Item, p.Consequence, p.Consequence.Failure, now)
+	s.consequence(st, p.Item, p.Consequence, p.Consequence.Failure, now)
 	return nil
+}
+
+func (s *State) spent(r Report) Spent {
+	return Spent{Model: s.name(r.Model), PromptTokens: r.PromptTokens, OutputTokens: r.OutputTokens, Nanos: r.TotalNanos, Simulated: r.Simulated}
 }
 
 func (s *State) failed(p *AttemptFailed, now time.Time) error {
@@ -63,24 +71,27 @@ func (s *State) failed(p *AttemptFailed, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	s.share(p.Node).FailedTries++
+	if share := s.share(st, p.Node); share != nil {
+		share.FailedTries++
+	}
+	t := it.tries
 	switch {
 	case !p.Counted:
-		it.Lost[phaseIndex(p.Phase)]++
+		t.lost[phaseIndex(p.Phase)]++
 	case p.Phase == Judge:
-		it.JudgeTries++
+		t.judge++
 	default:
-		it.Tries++
+		t.work++
 	}
-	it.failedOn = p.Node
+	t.failedOn = s.name(p.Node)
 	if it.Result.Empty() {
-		it.Node = p.Node
+		it.Node = s.name(p.Node)
 	}
-	if p.Avoid != "" && !slices.Contains(it.Avoid, p.Avoid) {
-		it.Avoid = append(it.Avoid, p.Avoid)
+	if p.Avoid != "" && !slices.Contains(t.avoid, p.Avoid) {
+		t.avoid = append(t.avoid, p.Avoid)
 	}
 	cause := p.Cause
-	s.consequence(st, it, p.Item, p.Consequence, &cause, now)
+	s.consequence(st, p.Item, p.Consequence, &cause, now)
 	return nil
 }
 
@@ -88,70 +99,99 @@ func (s *State) failed(p *AttemptFailed, now time.Time) error {
 func (s *State) land(a AttemptID, e Evidence) (*Step, *Item, error) {
 	st, it := s.flying(a)
 	if it == nil {
-		return nil, nil, fmt.Errorf("the attempt is not in flight")
+		return nil, nil, errors.New("the attempt is not in flight")
 	}
 	it.Flight = nil
+	st.flying.remove(a.Item)
 	s.flights--
 	st.took(a, e.Report)
 	s.PromptTokens += e.Report.PromptTokens
 	s.OutputTokens += e.Report.OutputTokens
 	s.Simulated = s.Simulated || e.Report.Simulated
-	share := s.share(e.Node)
-	share.OutputTokens += e.Report.OutputTokens
-	share.OutputNanos += e.Report.OutputNanos
-	share.Simulated = share.Simulated || e.Report.Simulated
+	if share := s.share(st, e.Node); share != nil {
+		share.OutputTokens += e.Report.OutputTokens
+		share.OutputNanos += e.Report.OutputNanos
+		share.Simulated = share.Simulated || e.Report.Simulated
+	}
 	return st, it, nil
 }
 
-func (s *State) share(node string) *Share {
+// share is what a node did, nil for a step that runs on none.
+func (s *State) share(st *Step, node string) *Share {
+	if steps[st.Kind].work != model {
+		return nil
+	}
 	if s.Shares[node] == nil {
 		s.Shares[node] = &Share{}
 	}
 	return s.Shares[node]
 }
 
-// consequence moves an item on after an attempt.
-func (s *State) consequence(st *Step, it *Item, i int, c Consequence, f *Failure, now time.Time) {
+// consequence moves an item on after an attempt, a check or a resolution. f is why it goes on as it does, nil when a verdict
+// or a check sent it back.
+func (s *State) consequence(st *Step, i int, c Consequence, f *Failure, now time.Time) {
+	it := &st.Items[i]
+	t := it.tries
+	t.feedback = append(t.feedback, c.Feedback...)
 	switch c.Then {
 	case ThenSucceeded:
 		it.Failure = nil
-		s.share(it.Node).Items++
+		if share := s.share(st, it.Node); share != nil {
+			share.Items++
+		}
 		s.endItem(st, i, StepSucceeded)
 	case ThenFailed:
 		it.Failure = f
 		s.endItem(st, i, StepFailed)
+	case ThenCheck:
+		t.phase, t.avoid, t.failedOn, t.check = Check, nil, "", len(s.Deliveries)
+		s.checks++
+		s.Deliveries = append(s.Deliveries, Delivery{Pos: st.Pos, Time: now, Check: true, Item: i, Event: it.Event})
+		s.move(st, i, StepRunning)
 	case ThenJudge:
-		it.Phase, it.Ready, it.Avoid, it.failedOn = Judge, now, nil, ""
-		s.move(st, it, StepReady)
+		t.phase, t.ready, t.avoid, t.failedOn = Judge, now, nil, ""
+		s.move(st, i, StepReady)
+		st.wait(i, now)
 	case ThenRetry:
 		if f == nil { // sent back: the work is to be done again, by whoever
-			it.Phase, it.failedOn = Work, ""
+			t.phase, t.failedOn = Work, ""
 		}
-		it.Failure, it.Ready = f, now
+		it.Failure, t.ready = f, now
 		if c.RetryAt != nil {
-			it.Ready = *c.RetryAt
+			t.ready = *c.RetryAt
 		}
-		s.move(st, it, StepReady)
+		s.move(st, i, StepReady)
+		st.wait(i, now)
+	case ThenUnknown:
+		it.Failure = f
+		s.move(st, i, StepUnknown)
+		s.parked++
 	}
 }
 
-func (s *State) rejected(p *ItemFailed, _ time.Time) error {
+func (s *State) rejected(p *ItemFailed) error {
 	st, it := s.item(p.Pos, p.Item)
 	if it == nil || it.Status != StepReady {
-		return fmt.Errorf("the item does not wait")
+		return errors.New("the item does not wait")
 	}
+	st.touch(p.Item)
+	st.unlist(p.Item)
 	f := p.Failure
 	it.Failure = &f
-	st.fresh = max(st.fresh, p.Item+1)
 	s.endItem(st, p.Item, StepFailed)
 	return nil
 }
 
 // endItem ends an item, and makes its step due with the last one.
 func (s *State) endItem(st *Step, i int, as StepStatus) {
-	s.move(st, &st.Items[i], as)
+	s.move(st, i, as)
+	it := &st.Items[i]
+	it.tries = nil
 	if as == StepFailed {
 		st.Failed = append(st.Failed, i)
+	}
+	if len(st.Items) > PageLimit {
+		it.Result = Content{} // in its event
 	}
 	for st.low < len(st.Items) && st.Items[st.low].Status.Ended() {
 		st.low++

@@ -44,7 +44,7 @@ func Execute(s *State, cmd Command, now time.Time) ([]Event, error) {
 			}
 		}
 		all = append(all, batch...)
-		batch = s.events(now, follow(s)...)
+		batch = s.events(now, follow(s, now)...)
 	}
 	return all, err
 }
@@ -73,10 +73,14 @@ func (Start) decide(s *State, _ time.Time) ([]Payload, error) {
 }
 
 func (c Yield) decide(s *State, _ time.Time) ([]Payload, error) {
-	if s.Script != nil || s.Status == Queued {
+	if s.Script != nil || s.Started.IsZero() {
 		return nil, ErrStale
 	}
-	var out []Payload
+	out, err := s.answers(c.Checks)
+	if err != nil {
+		return nil, err
+	}
+	stale := s.stalePhase()
 	for i, r := range c.Requests {
 		if want := len(s.Requests) + i; r.Pos != want {
 			return nil, fmt.Errorf("the script asks at position %d, the next is %d", r.Pos, want)
@@ -84,7 +88,12 @@ func (c Yield) decide(s *State, _ time.Time) ([]Payload, error) {
 		if !json.Valid(r.Body) {
 			return nil, fmt.Errorf("the request at position %d is not JSON", r.Pos)
 		}
-		out = append(out, r.payload())
+		p := r.payload()
+		if req, ok := p.(*Requested); ok && !req.Note {
+			stale = stale && r.Kind != KindPhase
+			s.refuse(req, stale)
+		}
+		out = append(out, p)
 	}
 	if c.End != nil {
 		out = append(out, &ScriptEnded{Error: c.End.Error})
@@ -93,6 +102,7 @@ func (c Yield) decide(s *State, _ time.Time) ([]Payload, error) {
 }
 
 func (r Request) payload() Payload {
+	claim, isClaim := claimsOf[r.Kind]
 	switch {
 	case r.Note && r.Kind == KindLog:
 		return &Logged{Pos: r.Pos, Body: r.Body}
@@ -100,74 +110,30 @@ func (r Request) payload() Payload {
 		return &OutputNoted{Pos: r.Pos, Body: r.Body}
 	case r.Note && r.Kind == KindCollected:
 		return &CollectedNoted{Pos: r.Pos, Body: r.Body}
+	case r.Note && isClaim:
+		return &Noted{Pos: r.Pos, Op: r.Kind, Body: r.Body, Refused: wrongField(r.Kind, claim, r.Body)}
+	case r.Note:
+		return &Requested{Pos: r.Pos, Op: r.Kind, Note: true, Body: r.Body}
 	default:
-		req := &Requested{Pos: r.Pos, Op: r.Kind, Note: r.Note, Body: r.Body}
-		if !r.Note {
-			req.Refused = refusal(r.Kind, r.Body)
-		}
-		return req
+		return &Requested{Pos: r.Pos, Op: r.Kind, Body: r.Body, Lines: r.Lines, Refused: refusal(r.Kind, r.Body)}
 	}
 }
 
-func (c Place) decide(s *State, _ time.Time) ([]Payload, error) {
-	st, it := s.item(c.Pos, c.Item)
-	switch {
-	case it == nil:
-		return nil, errNoSuch(c.Pos, c.Item)
-	case s.Status != Running || s.Limit != nil || it.Status != StepReady || st.next(c.Item) != c.AttemptID:
-		return nil, ErrStale
+// refuse notes what speaks against a request, beyond its form, and how its result will be delivered: both must be the same for
+// every later version.
+func (s *State) refuse(r *Requested, stalePhase bool) {
+	spec, err := parseSpec(r.Op, r.Body, r.Lines)
+	if err != nil || r.Refused != "" {
+		return
 	}
-	return []Payload{&Placed{AttemptID: c.AttemptID, Node: c.Node, Model: c.Model, Digest: c.Digest, Context: c.Context,
-		Seed: s.seed(it, c.AttemptID), Why: c.Why}}, nil
-}
-
-func (c Begin) decide(s *State, _ time.Time) ([]Payload, error) {
-	_, it := s.flying(c.AttemptID)
-	if it == nil || it.Flight.Begun {
-		return nil, ErrStale
+	r.Handle = r.Op == KindBatch && spec.count(r.Op) > PageLimit
+	switch depth := s.Pinned.Limits.SpawnDepth; {
+	case stalePhase:
+		r.Refused, r.RefusedKind = "a person sent the pipeline back to an earlier phase", KindRolledBack
+	case r.Op == KindSpawn && depth > 0 && s.depth()+1 > depth:
+		r.Refused = fmt.Sprintf("a child of this run would be %d deep; the limit spawn_depth is %d (of the run, its workflow or the default)", s.depth()+1, depth)
+		r.RefusedKind = KindTooDeep
 	}
-	return []Payload{&Begun{c.AttemptID}}, nil
-}
-
-func (c Finish) decide(s *State, now time.Time) ([]Payload, error) {
-	st, it := s.flying(c.AttemptID)
-	if it == nil {
-		return nil, ErrStale
-	}
-	c.Node = it.Flight.Node
-	var v verdict
-	if c.Failure == nil && c.Phase == Judge {
-		if v, c.Failure = readVerdict(c.Result); c.Failure == nil {
-			return []Payload{&AttemptSucceeded{c.AttemptID, c.Evidence, c.Result, v.consequence(st, it, now)}}, nil
-		}
-	}
-	if c.Failure != nil {
-		then, counted := afterFailure(s, st, it, c.AttemptID, c.Node, *c.Failure, now)
-		return []Payload{&AttemptFailed{c.AttemptID, c.Evidence, *c.Failure, counted, then}}, nil
-	}
-	then := ThenSucceeded
-	if st.spec.Evaluate != nil {
-		then = ThenJudge
-	}
-	return []Payload{&AttemptSucceeded{c.AttemptID, c.Evidence, c.Result, Consequence{Then: then}}}, nil
-}
-
-func (c Late) decide(s *State, _ time.Time) ([]Payload, error) {
-	if _, it := s.item(c.Pos, c.Item); it == nil {
-		return nil, errNoSuch(c.Pos, c.Item)
-	}
-	return []Payload{&AttemptLate{c.AttemptID, c.Evidence, c.Result, c.Failure}}, nil
-}
-
-func (c Reject) decide(s *State, _ time.Time) ([]Payload, error) {
-	_, it := s.item(c.Pos, c.Item)
-	if it == nil {
-		return nil, errNoSuch(c.Pos, c.Item)
-	}
-	if it.Status != StepReady {
-		return nil, ErrStale
-	}
-	return []Payload{&ItemFailed{Pos: c.Pos, Item: c.Item, Failure: c.Failure}}, nil
 }
 
 func (c Answer) decide(s *State, _ time.Time) ([]Payload, error) {
@@ -185,27 +151,32 @@ func (c Answer) decide(s *State, _ time.Time) ([]Payload, error) {
 	return []Payload{end}, nil
 }
 
+func (c Suspend) decide(s *State, _ time.Time) ([]Payload, error) {
+	if s.Status == Suspended {
+		return nil, ErrStale
+	}
+	return []Payload{&Parked{By: c.By, Reason: c.Reason}}, nil
+}
+
+func (c Resume) decide(s *State, _ time.Time) ([]Payload, error) {
+	if s.Status != Suspended {
+		return nil, ErrStale
+	}
+	return []Payload{&Resumed{By: c.By}}, nil
+}
+
 func (c Cancel) decide(s *State, _ time.Time) ([]Payload, error) {
 	return []Payload{&CancelRequested{Epoch: s.Epoch + 1, Reason: c.Reason}}, nil
 }
 
-func (c Expire) decide(s *State, _ time.Time) ([]Payload, error) {
-	if s.Limit != nil || s.Status != Running {
+func (Expire) decide(s *State, now time.Time) ([]Payload, error) {
+	if s.Limit != nil || s.Status != Running || s.Active(now) < s.Budget() {
 		return nil, ErrStale
 	}
-	return []Payload{&LimitReached{Limit: "active_seconds", Value: s.Pinned.Limits.ActiveSeconds, Spent: int64(c.Spent.Seconds())}}, nil
+	return []Payload{&LimitReached{Limit: LimitActive, Value: int64(s.Budget().Seconds()), Spent: int64(s.Active(now).Seconds())}}, nil
 }
 
-func (c Diverge) decide(s *State, _ time.Time) ([]Payload, error) {
+func (c Diverge) decide(s *State, now time.Time) ([]Payload, error) {
 	d := c.Divergence
-	return []Payload{s.ended(Diverged, nil, &d)}, nil
-}
-
-// flying returns the item that has exactly this attempt in flight, nil when none has.
-func (s *State) flying(a AttemptID) (*Step, *Item) {
-	st, it := s.item(a.Pos, a.Item)
-	if it == nil || it.Flight == nil || it.Flight.AttemptID != a || it.Flight.Epoch != s.Epoch {
-		return nil, nil
-	}
-	return st, it
+	return []Payload{s.ended(Diverged, nil, &d, now)}, nil
 }

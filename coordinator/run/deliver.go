@@ -5,25 +5,29 @@ import (
 	"fmt"
 )
 
-// Settled is what a script is given for a step. Of the three one is set: Failure rejects, Value resolves, and Load resolves
-// with a body that is still to be read, a text as a JSON string.
+// Settled is what a script is given for a step. One is set: Failure rejects, Value resolves, Load resolves with a body that is
+// still to be read, a text as a JSON string, Page with items whose values are still to be read, and Event with the result of an event.
 type Settled struct {
 	Value   json.RawMessage
 	Load    *Content
+	Page    *Page
+	Event   int64
 	Failure *Failure
 }
 
 // Settle returns what the script is given for the step at pos, which has ended. It follows from the state alone, so a replay
-// gives the same. See docs/requests.md for the shapes; struct fields below are in the order of their names because values
-// cross the border as canonical JSON.
+// gives the same. See docs/requests.md for the shapes.
 func (s *State) Settle(pos int) (Settled, error) {
 	st := s.Step(pos)
 	if st == nil || st.Note || !st.Status.Ended() {
 		return Settled{}, fmt.Errorf("step %d has not ended", pos)
 	}
-	if st.Kind == KindBatch && st.spec != nil {
-		v, err := st.report()
-		return Settled{Value: v}, err
+	if st.Kind == KindBatch && st.spec != nil && (st.Failure == nil || st.Failure.Kind == KindItemsFailed) {
+		if st.handle {
+			v, err := st.handleValue()
+			return Settled{Value: v}, err
+		}
+		return settledPage(st.report())
 	}
 	if st.Status != StepSucceeded {
 		f := st.Failure
@@ -32,19 +36,70 @@ func (s *State) Settle(pos int) (Settled, error) {
 		}
 		return Settled{Failure: f}, nil
 	}
-	result := st.Result
-	if len(st.Items) == 1 {
-		result = st.Items[0].Result
-	}
 	switch {
-	case st.Kind == KindGenerate && result.Text:
-		v, err := st.Items[0].reference(st.name())
-		return Settled{Value: v}, err
-	case result.Ref != "":
-		return Settled{Load: &result}, nil
+	case st.Kind == KindPage:
+		p, err := s.pageOf(st.Body)
+		if err != nil {
+			return Settled{}, err
+		}
+		return settledPage(p)
+	case len(st.Items) == 1:
+		it := &st.Items[0]
+		return it.settled(st, it.Result)
 	default:
-		return Settled{Value: result.Value}, nil
+		return content(st.Result), nil
 	}
+}
+
+// settledPage is a page as far as the state has its values.
+func settledPage(p *Page) (Settled, error) {
+	for i := range p.Items {
+		if p.Items[i].Event != 0 {
+			return Settled{Page: p}, nil
+		}
+	}
+	v, err := p.Value()
+	return Settled{Value: v}, err
+}
+
+func content(c Content) Settled {
+	if c.Ref != "" {
+		return Settled{Load: &c}
+	}
+	return Settled{Value: c.Value}
+}
+
+// settled is a result of an item: a free text by reference, everything else as the value.
+func (it *Item) settled(st *Step, c Content) (Settled, error) {
+	if c.Text && st.Kind != KindTool {
+		v, err := it.reference(st, c)
+		return Settled{Value: v}, err
+	}
+	return content(c), nil
+}
+
+// SettleCheck returns the value of a check delivery. Once the item has moved on, its value is in an event: then Event is set, and
+// CheckValue makes the value of it.
+func (s *State) SettleCheck(d Delivery) (Settled, error) {
+	st, it := s.item(d.Pos, d.Item)
+	if it == nil || !d.Check {
+		return Settled{}, fmt.Errorf("step %d has no item %d that is checked", d.Pos, d.Item)
+	}
+	if it.Event != d.Event || it.Result.Empty() {
+		return Settled{Event: d.Event}, nil
+	}
+	return it.settled(st, it.Result)
+}
+
+// CheckValue is the value of a check delivery whose event was read.
+func (s *State) CheckValue(d Delivery, p Payload) (Settled, error) {
+	won, ok := p.(*AttemptSucceeded)
+	st, _ := s.item(d.Pos, d.Item)
+	if !ok || st == nil {
+		return Settled{}, fmt.Errorf("event %d has no result of an attempt", d.Event)
+	}
+	then := Item{Node: won.Node, Report: s.spent(won.Report)}
+	return then.settled(st, won.Result)
 }
 
 func (st *Step) name() string {
@@ -64,49 +119,12 @@ type facts struct {
 }
 
 // reference is a free text as the script sees it: where it is and what made it, not the text.
-func (it *Item) reference(name string) (json.RawMessage, error) {
+func (it *Item) reference(st *Step, c Content) (json.RawMessage, error) {
 	r := it.Report
 	return marshal(struct {
 		Bytes int64  `json:"bytes"`
 		Facts facts  `json:"facts"`
 		Name  string `json:"name"`
 		Ref   string `json:"ref"`
-	}{it.Result.Bytes, facts{r.Model, it.Node, r.OutputTokens, r.PromptTokens, float64(r.TotalNanos) / 1e9, r.Simulated}, name, it.Result.Ref})
-}
-
-type itemFailure struct {
-	Kind    string `json:"kind"`
-	Message string `json:"message"`
-}
-
-type itemReport struct {
-	Bytes   int64           `json:"bytes,omitempty"`
-	Failure *itemFailure    `json:"failure,omitempty"`
-	Index   int             `json:"index"`
-	Key     string          `json:"key"`
-	Ref     string          `json:"ref,omitempty"`
-	Status  StepStatus      `json:"status"`
-	Value   json.RawMessage `json:"value,omitempty"`
-}
-
-// report is a batch's result: every item in input order, whatever became of it.
-func (st *Step) report() (json.RawMessage, error) {
-	items := make([]itemReport, len(st.Items))
-	for i := range st.Items {
-		it := &st.Items[i]
-		r := itemReport{Index: i, Key: st.ItemKey(i), Status: it.Status}
-		if it.Status == StepSucceeded {
-			r.Bytes, r.Ref, r.Value = it.Result.Bytes, it.Result.Ref, it.Result.Value
-		} else if it.Failure != nil {
-			r.Failure = &itemFailure{it.Failure.Kind, it.Failure.Message}
-		}
-		items[i] = r
-	}
-	return marshal(struct {
-		Coverage  float64      `json:"coverage"`
-		Failed    int          `json:"failed"`
-		Items     []itemReport `json:"items"`
-		Succeeded int          `json:"succeeded"`
-		Total     int          `json:"total"`
-	}{st.Counts.Coverage(), st.Counts.Failed, items, st.Counts.Succeeded, len(items)})
+	}{c.Bytes, facts{r.Model, it.Node, r.OutputTokens, r.PromptTokens, float64(r.Nanos) / 1e9, r.Simulated}, st.name(), c.Ref})
 }

@@ -94,7 +94,7 @@ func TestAReadThatNobodyAwaitsIsSkipped(t *testing.T) {
 }
 
 func TestDecodeRefusesWhatItDoesNotKnow(t *testing.T) {
-	if _, err := Decode(3, birth, "phase.entered", json.RawMessage(`{}`)); err == nil {
+	if _, err := Decode(3, birth, "step.teleported", json.RawMessage(`{}`)); err == nil {
 		t.Error("an event of a newer version was skipped")
 	}
 	if e, err := Decode(3, birth, "run.started", json.RawMessage(`{"added_later":1}`)); err != nil || e.Data.Kind() != "run.started" {

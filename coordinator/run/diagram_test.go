@@ -18,12 +18,13 @@ func TestDiagrams(t *testing.T) {
 		t.Fatal(err)
 	}
 	blocks := strings.Split(string(readme), "```mermaid")
-	if len(blocks) != 3 {
-		t.Fatalf("README.md has %d diagrams, want one of runs and one of steps", len(blocks)-1)
+	if len(blocks) != 4 {
+		t.Fatalf("README.md has %d diagrams, want one each of runs, steps and phases", len(blocks)-1)
 	}
 	runs := edges(Statuses(), Status.Transitions)
 	steps := edges(StepStatuses(), StepStatus.Transitions)
-	for i, want := range [][]string{runs, steps} {
+	phases := edges(PhaseStatuses(), PhaseStatus.Transitions)
+	for i, want := range [][]string{runs, steps, phases} {
 		var got []string
 		block, _, _ := strings.Cut(blocks[i+1], "```")
 		for _, m := range arrow.FindAllStringSubmatch(block, -1) {

@@ -46,6 +46,33 @@ var kinds = map[string]func() Payload{
 	"run.ended":            func() Payload { return &Ended{} },
 }
 
+// Kind implements Payload, as do the methods below.
+func (*Created) Kind() string          { return "run.created" }
+func (*Started) Kind() string          { return "run.started" }
+func (*Requested) Kind() string        { return "step.requested" }
+func (*Placed) Kind() string           { return "attempt.placed" }
+func (*Begun) Kind() string            { return "attempt.running" }
+func (*AttemptSucceeded) Kind() string { return "attempt.succeeded" }
+func (*AttemptFailed) Kind() string    { return "attempt.failed" }
+func (*AttemptLate) Kind() string      { return "attempt.late" }
+func (*ItemFailed) Kind() string       { return "item.failed" }
+func (*StepEnded) Kind() string        { return "step.ended" }
+func (*Logged) Kind() string           { return "run.logged" }
+func (*OutputNoted) Kind() string      { return "run.output" }
+func (*CollectedNoted) Kind() string   { return "run.collected" }
+func (*ScriptEnded) Kind() string      { return "script.ended" }
+func (*LimitReached) Kind() string     { return "run.limit_reached" }
+func (*CancelRequested) Kind() string  { return "run.cancel_requested" }
+func (*Ended) Kind() string            { return "run.ended" }
+func (*Noted) Kind() string            { return "run.noted" }
+func (*ItemChecked) Kind() string      { return "item.checked" }
+func (*ItemReused) Kind() string       { return "item.reused" }
+func (*ItemResolved) Kind() string     { return "item.resolved" }
+func (*ChildStarted) Kind() string     { return "child.started" }
+func (*PhaseMoved) Kind() string       { return "phase.moved" }
+func (*Parked) Kind() string           { return "run.suspended" }
+func (*Resumed) Kind() string          { return "run.resumed" }
+
 // Encode returns the kind and the JSON under which the ledger keeps e.
 func Encode(e Event) (kind string, payload json.RawMessage, err error) {
 	payload, err = marshal(e.Data)

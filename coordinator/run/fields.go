@@ -17,11 +17,12 @@ type fields map[string]field
 
 // Bounds of what a request may ask for: far beyond what is of use, and within what the wire carries.
 const (
-	mostAttempts = 1000
-	mostTokens   = 10_000_000
-	mostSteps    = 1000
-	mostUses     = 16
-	longestName  = 100 // bytes
+	mostAttempts  = 1000
+	mostTokens    = 10_000_000
+	mostSteps     = 1000
+	mostUses      = 16
+	longestName   = 100 // bytes
+	mostPositions = 1 << 40
 )
 
 var (
@@ -31,26 +32,21 @@ var (
 	calling = fields{"model": text, "label": text, "retry": retryField, "options": options, "uses": uses}
 	// writing is what a call may hold that makes a model write.
 	writing = with(calling, fields{"system": text, "think": think, "max_tokens": whole(1, mostTokens), "temperature": number})
+	waiting = fields{"show": list(anything), "timeout_seconds": number, "label": text}
 	working = with(writing, fields{"prompt": text, "context": list(anything), "schema": anything, "evaluate": judgeField})
 )
-
-// requests are the fields of every kind of request that makes a step. What is not among them would be ignored without a word.
-var requests = map[string]fields{
-	KindGenerate: with(working, fields{"item": anything, "feedback": list(text)}),
-	KindBatch:    with(working, fields{"items": list(anything), "keys": list(text)}),
-	KindPlan:     with(writing, fields{"goal": text, "context": list(anything), "max_steps": whole(1, mostSteps), "models": list(text), "feedback": list(text)}),
-	KindEvaluate: with(writing, fields{"criteria": list(text), "subject": anything, "sources": list(anything), "goal": text}),
-	KindEmbed:    with(calling, fields{"inputs": list(anything)}),
-	KindRead:     {"ref": text},
-}
 
 // refusal says what is wrong with a request that is asked for now, "" when nothing is. It is recorded with the request, so that a
 // later version that refuses more or less still reads the runs of this one.
 func refusal(kind string, body json.RawMessage) string {
-	known, ok := requests[kind]
+	known, ok := steps[kind]
 	if !ok {
 		return "" // parseSpec says so
 	}
+	return wrongField(kind, known.fields, body)
+}
+
+func wrongField(kind string, known fields, body json.RawMessage) string {
 	var v any
 	if err := json.Unmarshal(body, &v); err != nil {
 		return fmt.Sprintf("%s: the request does not parse: %v", kind, err)
@@ -160,6 +156,43 @@ func uses(name string, v any) error {
 		}
 		return nil
 	})(name, v)
+}
+
+// yes is a field that is true or left out.
+func yes(name string, v any) error {
+	if _, ok := v.(bool); !ok {
+		return mustBe(name, "true or false", v)
+	}
+	return nil
+}
+
+func oneOf(choices ...string) field {
+	return func(name string, v any) error {
+		if s, ok := v.(string); !ok || !slices.Contains(choices, s) {
+			return mustBe(name, strings.Join(choices, " or "), v)
+		}
+		return nil
+	}
+}
+
+// either takes what one of two checks takes.
+func either(what string, a, b field) field {
+	return func(name string, v any) error {
+		switch v.(type) {
+		case []any:
+			return a(name, v)
+		case map[string]any:
+			return b(name, v)
+		default:
+			return mustBe(name, what, v)
+		}
+	}
+}
+
+// lines are an artifact with one body a line.
+func lines(name string, v any) error {
+	ref := object(fields{"ref": text, "name": text, "bytes": whole(0, 1<<50)})
+	return object(fields{"lines": ref})(name, v)
 }
 
 func anything(string, any) error { return nil }

@@ -2,38 +2,57 @@ package run
 
 import (
 	"fmt"
-	"slices"
-	"strings"
+	"time"
 )
 
-// follow returns what the state itself calls for: an end that is due. It looks at no more than what changed.
-func follow(s *State) []Payload {
+// follow returns what the state itself calls for: an end that is due, a phase's move, a limit. It looks at no more than what changed.
+func follow(s *State, now time.Time) []Payload {
 	switch {
 	case s.Status.Ended():
 		return nil
 	case s.Epoch > 0:
-		return []Payload{s.ended(Cancelled, nil, nil)}
-	case s.Script != nil && s.Script.Error != nil:
-		return []Payload{s.ended(Failed, s.Script.Error, nil)}
+		return []Payload{s.ended(Cancelled, nil, nil, now)}
+	case s.Script != nil && s.Script.Error != nil && s.Status != Suspended:
+		return []Payload{s.ended(Failed, s.Script.Error, nil, now)}
 	case len(s.due) > 0:
-		return []Payload{s.Requests[s.due[0]].end()}
+		return []Payload{s.settleDue(s.Requests[s.due[0]])}
 	case s.Script != nil && s.reads > 0:
 		return []Payload{s.skipRead()}
-	case s.Script != nil && s.open == 0:
-		if len(s.shortfalls()) > 0 {
-			return []Payload{s.ended(Incomplete, nil, nil)}
-		}
-		return []Payload{s.ended(Completed, nil, nil)}
-	case s.Limit != nil && s.flights == 0:
-		return []Payload{s.ended(TimedOut, nil, nil)}
+	case s.Status == Suspended: // its end waits until it is resumed
+		return nil
+	case s.Script != nil && s.open.n == 0:
+		return []Payload{s.ended(s.verdict(), nil, nil, now)}
+	case s.Limit != nil && s.flights == 0 && s.checks == 0:
+		return []Payload{s.ended(s.Limit.status(), nil, nil, now)}
+	}
+	if limit := s.exhausted(); limit != nil {
+		return []Payload{limit}
 	}
 	return nil
 }
 
+// settleDue ends a step that has nothing left to do, or moves the pipeline that it is about.
+func (s *State) settleDue(st *Step) Payload {
+	switch {
+	case st.Failure != nil:
+		return st.end()
+	case st.Kind == KindPhase:
+		return s.phase(st)
+	case st.Kind == KindPage:
+		return s.page(st)
+	default:
+		return st.end()
+	}
+}
+
 // skipRead ends a read that nobody will look at any more, because the script has ended.
 func (s *State) skipRead() *StepEnded {
-	i := slices.IndexFunc(s.Requests, func(st *Step) bool { return st.Kind == KindRead && !st.Status.Ended() })
-	return &StepEnded{Pos: i, Status: StepSkipped}
+	for st := range s.Open {
+		if st.Kind == KindRead {
+			return &StepEnded{Pos: st.Pos, Status: StepSkipped}
+		}
+	}
+	return nil
 }
 
 // end settles a step whose items have all ended. A batch with failures is failed, but its result is delivered all the same.
@@ -51,54 +70,32 @@ func (st *Step) end() *StepEnded {
 	}
 }
 
+// verdict is the end of a run whose script has returned.
+func (s *State) verdict() Status {
+	if list, _ := s.shortfalls(); len(list) > 0 {
+		return Incomplete
+	}
+	return Completed
+}
+
 // ended is the run's last event, with the counts as they will be when all that is open is cancelled.
-func (s *State) ended(as Status, err *Error, d *Divergence) *Ended {
+func (s *State) ended(as Status, err *Error, d *Divergence, now time.Time) *Ended {
 	c := s.Counts
 	c.Cancelled += c.Running + c.Waiting
 	c.Running, c.Waiting = 0, 0
-	e := &Ended{Status: as, Error: err, Divergence: d, Coverage: c.Coverage(), Counts: c}
+	e := &Ended{Status: as, Error: err, Divergence: d, Coverage: c.Coverage(), Counts: c, Limit: s.limitEnd(now)}
+	list, a := s.shortfalls()
 	if as != Completed {
-		e.Shortfalls = s.shortfalls()
+		e.Shortfalls = list
+		if e.Limit != nil {
+			e.Shortfalls = append([]string{e.Limit.String()}, list...)
+		}
+	}
+	if !a.empty() {
+		e.Acceptance = a
+	}
+	if a.Expected > 0 {
+		e.Coverage = float64(a.Covered) / float64(a.Expected)
 	}
 	return e
-}
-
-// maxShortfalls bounds the list in the run's last event; the failures themselves are with their items.
-const maxShortfalls = 20
-
-// shortfalls says why the run's task is not done although its program may be: nothing when every item and step succeeded,
-// nothing was collected as failed, and every output rests on steps that succeeded.
-func (s *State) shortfalls() []string {
-	var out []string
-	if s.Limit != nil {
-		out = append(out, fmt.Sprintf("the time limit of %d s was reached after %d s", s.Limit.Value, s.Limit.Spent))
-	}
-	for _, st := range s.Requests {
-		switch {
-		case st.Note || st.Status == StepSucceeded || st.Status == StepSkipped:
-		case st.Failure != nil:
-			out = append(out, fmt.Sprintf("step %d (%s): %s", st.Pos, st.Kind, st.Failure.Message))
-		default:
-			out = append(out, fmt.Sprintf("step %d (%s) is not done", st.Pos, st.Kind))
-		}
-	}
-	for _, c := range s.Collected {
-		for _, f := range c.Failures {
-			if s.Of(f) != nil {
-				continue // listed as a step
-			}
-			out = append(out, strings.TrimPrefix(c.Label+": ", ": ")+f.Key+": "+f.Message)
-		}
-	}
-	for _, o := range s.Outputs {
-		for _, pos := range o.Sources {
-			if st := s.Step(pos); st == nil || st.Status != StepSucceeded {
-				out = append(out, fmt.Sprintf("output %q rests on step %d, which did not succeed", o.Name, pos))
-			}
-		}
-	}
-	if n := len(out); n > maxShortfalls {
-		out = append(out[:maxShortfalls:maxShortfalls], fmt.Sprintf("and %d more", n-maxShortfalls))
-	}
-	return out
 }

@@ -22,9 +22,14 @@ type tape struct {
 	log    strings.Builder
 }
 
-func newTape(t testing.TB) *tape {
+func newTape(t testing.TB) *tape { return newTapeOf(t, Created{}) }
+
+// newTapeOf begins a run of which some things are pinned.
+func newTapeOf(t testing.TB, c Created) *tape {
+	t.Helper()
 	tp := &tape{t: t, s: &State{}, now: birth}
-	tp.do(Create{Created{ID: "k3f9", Workflow: "map", Script: "abc", Input: json.RawMessage(`{}`), Seed: 7, Clock: birth}})
+	c.ID, c.Workflow, c.Script, c.Input, c.Seed, c.Clock = "k3f9", "map", "abc", json.RawMessage(`{}`), 7, birth
+	tp.do(Create{c})
 	tp.do(Start{})
 	return tp
 }
@@ -61,7 +66,8 @@ func (tp *tape) try(cmd Command) ([]Event, error) {
 func (tp *tape) ask(kind, body string) int {
 	tp.t.Helper()
 	pos := len(tp.s.Requests)
-	note := kind == KindLog || kind == KindOutput || kind == KindCollected
+	_, step := steps[kind]
+	note := !step && kind != "teleport"
 	tp.do(Yield{Requests: []Request{{Pos: pos, Kind: kind, Body: json.RawMessage(body), Note: note}}})
 	return pos
 }

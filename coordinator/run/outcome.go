@@ -71,6 +71,7 @@ type Counts struct {
 	Waiting   int `json:"waiting"` // pending or ready
 	Cancelled int `json:"cancelled"`
 	Retried   int `json:"retried"`
+	Reused    int `json:"reused,omitempty"` // of those that succeeded: taken over from an earlier run
 }
 
 // Coverage is the share of items that succeeded, 1 when there are none.

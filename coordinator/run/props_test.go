@@ -224,8 +224,8 @@ func (h *history) check(t *rapid.T) {
 		all.Cancelled += c.Cancelled
 		all.Retried += c.Retried
 	}
-	if all != h.s.Counts || flights != h.s.flights || open != h.s.open {
-		t.Fatalf("the run counts %+v, %d flights, %d open; is %+v, %d, %d", h.s.Counts, h.s.flights, h.s.open, all, flights, open)
+	if all != h.s.Counts || flights != h.s.flights || open != h.s.open.n {
+		t.Fatalf("the run counts %+v, %d flights, %d open; is %+v, %d, %d", h.s.Counts, h.s.flights, h.s.open.n, all, flights, open)
 	}
 	if sum := all.Succeeded + all.Failed + all.Running + all.Waiting + all.Cancelled; sum != all.Total {
 		t.Fatalf("%+v does not add up", all)

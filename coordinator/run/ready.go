@@ -2,6 +2,7 @@ package run
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -16,6 +17,7 @@ type Ticket struct {
 	Effort
 	Affinity string   // of what its prompt shares with other calls, "" for too little
 	Uses     []string // named resources that it holds while it runs
+	Tool     string   // "" for a call of a model
 }
 
 // Backoff is what waits for time alone.
@@ -24,15 +26,24 @@ type Backoff struct {
 	Items map[int]int // items in backoff, by step
 }
 
-// Ready lists items that could start at now, at most window of each step and phase, in input order, and what is in backoff.
+// Ready lists items that could start now on a machine, at most window of each step and phase, in input order, and what is in backoff.
 // The bound keeps a placement's cost independent of how many items wait; those beyond it are alike and their turn comes.
-func (s *State) Ready(now time.Time, window int) (tickets []Ticket, b Backoff) {
-	if s.Status != Running || s.Limit != nil {
+func (s *State) Ready(now time.Time, window int) ([]Ticket, Backoff) {
+	return s.ready(model, now, window)
+}
+
+// ReadyTools is Ready for the attempts of tools, which run on the coordinator.
+func (s *State) ReadyTools(now time.Time, window int) ([]Ticket, Backoff) {
+	return s.ready(tool, now, window)
+}
+
+func (s *State) ready(who worker, now time.Time, window int) (tickets []Ticket, b Backoff) {
+	if s.Status != Running || s.Limit != nil || s.Counts.Waiting == 0 {
 		return nil, b
 	}
 	b.Items = map[int]int{}
-	for _, st := range s.Requests {
-		if st.Counts.Waiting > 0 {
+	for st := range s.Open {
+		if st.Counts.Waiting > 0 && steps[st.Kind].work == who {
 			tickets = st.ready(now, window, tickets, &b)
 		}
 	}
@@ -40,38 +51,42 @@ func (s *State) Ready(now time.Time, window int) (tickets []Ticket, b Backoff) {
 }
 
 func (st *Step) ready(now time.Time, window int, tickets []Ticket, b *Backoff) []Ticket {
-	var taken [2]int
-	take := func(i int) {
-		it := &st.Items[i]
-		switch p := phaseIndex(it.Phase); {
-		case it.Ready.After(now):
-			b.Items[st.Pos]++
-			if b.Next.IsZero() || it.Ready.Before(b.Next) {
-				b.Next = it.Ready
-			}
-		case taken[p] < window:
-			taken[p]++
-			tickets = append(tickets, st.ticket(i))
+	listed := [2]indices{head(st.waiting[0], window), head(st.waiting[1], window)}
+	for _, i := range st.later {
+		t := st.Items[i].tries
+		if !t.ready.After(now) {
+			listed[phaseIndex(t.phase)].add(int(i))
+			continue
+		}
+		b.Items[st.Pos]++
+		if b.Next.IsZero() || t.ready.Before(b.Next) {
+			b.Next = t.ready
 		}
 	}
-	tried := st.Counts.Waiting - (len(st.Items) - st.fresh) // waiting items that were touched before
-	for i := st.low; i < st.fresh && tried > 0; i++ {
-		if st.Items[i].Status == StepReady {
-			tried--
-			take(i)
-		}
+	for i := st.fresh; i < len(st.Items) && len(listed[0]) < window; i++ {
+		listed[0] = append(listed[0], int32(i))
 	}
-	for i := st.fresh; i < len(st.Items) && taken[0] < window; i++ {
-		take(i)
+	all := head(listed[0], window)
+	for _, i := range head(listed[1], window) {
+		all.add(int(i))
+	}
+	for _, i := range all {
+		tickets = append(tickets, st.ticket(int(i)))
 	}
 	return tickets
 }
 
+// head is a copy of the first n of a list.
+func head(l indices, n int) indices { return slices.Clone(l[:min(n, len(l))]) }
+
 func (st *Step) ticket(i int) Ticket {
 	it := &st.Items[i]
 	t := Ticket{AttemptID: st.next(i), Model: st.Model, Context: st.spec.Options.Context, Embed: st.Kind == KindEmbed,
-		Ready: it.Ready, Avoid: it.Avoid, Effort: st.effort(i, it.Phase), Affinity: st.spec.size.affinity, Uses: st.spec.Uses}
-	if it.Phase == Judge {
+		Ready: st.readyAt(i), Effort: st.effort(i, it.phase()), Affinity: st.spec.size.affinity, Uses: st.spec.Uses, Tool: st.spec.Name}
+	if it.tries != nil {
+		t.Avoid = it.tries.avoid
+	}
+	if it.phase() == Judge {
 		t.Model, t.Context, t.Embed, t.Affinity = st.model(Judge), 0, false, ""
 	}
 	return t
@@ -85,12 +100,20 @@ func (st *Step) model(p Phase) string {
 	return st.Model
 }
 
-// Call is what an attempt sends to a worker.
+// Call is what an attempt sends to a worker, or to a tool. A judge's Line is one more source; its Body is the subject.
 type Call struct {
-	Kind     string          // generate, plan, evaluate or embed
+	Kind     string          // generate, plan, evaluate, embed or tool
 	Request  json.RawMessage // canonical
 	Body     json.RawMessage // item or subject, nil when there is none
+	Line     *Line           // where the item is when it is a line of an artifact; then Body is nil
 	Feedback []string
+}
+
+// Line is one line of an artifact. Who sends the call reads it, by the index.
+type Line struct {
+	Ref   string // SHA-256 of the artifact
+	Index string // SHA-256 of its index, see Lines
+	At    int    // from 0
 }
 
 // Call builds the call of an attempt that was placed.
@@ -99,15 +122,26 @@ func (s *State) Call(a AttemptID) (Call, error) {
 	if it == nil {
 		return Call{}, errNoSuch(a.Pos, a.Item)
 	}
-	if a.Phase == Judge {
-		req, err := st.spec.judgeRequest(st.spec.body(st.Kind, a.Item))
-		return Call{Kind: KindEvaluate, Request: req, Body: it.Result.body()}, err
+	if st.Status.Ended() {
+		return Call{}, ErrStale
 	}
 	c := Call{Kind: st.Kind, Request: st.Shared, Body: st.spec.body(st.Kind, a.Item)}
-	if c.Kind == KindBatch {
+	if l := st.spec.lines; l != nil {
+		c.Line = &Line{Ref: l.Ref, Index: l.Index, At: a.Item}
+	}
+	switch {
+	case a.Phase == Judge:
+		req, err := st.spec.judgeRequest(c.Body)
+		return Call{Kind: KindEvaluate, Request: req, Body: it.Result.body(), Line: c.Line}, err
+	case st.Kind == KindTool:
+		c.Request = st.Body
+	case st.Kind == KindBatch:
 		c.Kind = KindGenerate
 	}
-	c.Feedback = append(append(c.Feedback, st.spec.Feedback...), it.Feedback...)
+	c.Feedback = append(c.Feedback, st.spec.Feedback...)
+	if it.tries != nil {
+		c.Feedback = append(c.Feedback, it.tries.feedback...)
+	}
 	return c, nil
 }
 

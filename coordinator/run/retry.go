@@ -33,13 +33,16 @@ func nodesFault(f Failure) bool {
 
 // afterFailure decides what a failed attempt means for its item. counted says that it uses up one of the attempts. Another node
 // may take the item even when a part of an answer has arrived, because our calls are pure: all that one leaves is its result, and
-// that is applied for exactly the attempt in flight (Finish). A primitive with an effect of its own must not come through here
-// once a byte of it was delivered.
+// that is applied for exactly the attempt in flight (Finish). What a tool writes outside is different: it is tried again only when the
+// tool says that it has not happened.
 func afterFailure(s *State, st *Step, it *Item, a AttemptID, node string, f Failure, now time.Time) (c Consequence, counted bool) {
 	counted = !nodesFault(f)
-	tries, losses := it.Tries, it.Lost[0]+it.Lost[1]
+	if it.Flight.External && (f.Kind == KindUnknown || !counted) {
+		return Consequence{Then: ThenUnknown}, true
+	}
+	tries, losses := it.tries.work, it.tries.lost[0]+it.tries.lost[1]
 	if a.Phase == Judge {
-		tries = it.JudgeTries
+		tries = it.tries.judge
 	}
 	if counted {
 		tries++
@@ -63,7 +66,7 @@ func afterFailure(s *State, st *Step, it *Item, a AttemptID, node string, f Fail
 		at = now.Add(backoff(base, limit, n, s.hash(a)))
 	}
 	c.RetryAt = &at
-	if f.Advice == OtherNode || !counted || it.failedOn == node {
+	if f.Advice == OtherNode || !counted || it.tries.failedOn == node {
 		c.Avoid = node
 	}
 	return c, counted

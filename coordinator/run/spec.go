@@ -1,40 +1,13 @@
 package run
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
-)
-
-// The kinds of request that make a step, see docs/requests.md.
-const (
-	KindGenerate = "generate"
-	KindBatch    = "batch"
-	KindPlan     = "plan"
-	KindEvaluate = "evaluate"
-	KindEmbed    = "embed"
-	KindRead     = "read"
-	KindSleep    = "sleep"
-	KindApprove  = "approve"
-	KindQuestion = "question"
-	KindTool     = "tool"
-	KindSpawn    = "spawn"
-	KindPage     = "page"
-	KindPhase    = "phase"
-)
-
-// The kinds of request that are notes: recorded once, never answered.
-const (
-	KindOutput    = "output"
-	KindCollected = "collected"
-	KindLog       = "log"
-	KindExpect    = "expect"
-	KindCover     = "cover"
-	KindWaive     = "waive"
-	KindFallback  = "fallback"
-	KindUntil     = "until"
 )
 
 // defaultAttempts is how often an item is tried in all when its request does not say, see docs/requests.md.
@@ -46,7 +19,6 @@ type spec struct {
 	Label    string            `json:"label"`
 	Prompt   string            `json:"prompt"`
 	Schema   json.RawMessage   `json:"schema"`
-	Items    []json.RawMessage `json:"items"`
 	Keys     []string          `json:"keys"`
 	Item     json.RawMessage   `json:"item"`
 	Context  []json.RawMessage `json:"context"`
@@ -61,6 +33,7 @@ type spec struct {
 		Context int `json:"num_ctx"` // tokens per slot
 	} `json:"options"`
 	Evaluate *judging `json:"evaluate"`
+	Check    bool     `json:"check"`
 
 	System    string            `json:"system"`
 	Goal      string            `json:"goal"`
@@ -69,7 +42,22 @@ type spec struct {
 	Inputs    []json.RawMessage `json:"inputs"`
 	MaxTokens int               `json:"max_tokens"`
 
-	size sizes
+	waitSpec
+	pageSpec
+	phaseSpec
+	Name     string `json:"name"`
+	Workflow string `json:"workflow"`
+	Detached bool   `json:"detached"`
+
+	items []json.RawMessage // of a batch: they lie in the request's body
+	lines *lineSpec         // of a batch over lines
+	size  sizes
+}
+
+// lineSpec is the artifact of a batch over lines.
+type lineSpec struct {
+	refBody
+	Lines
 }
 
 // judging asks that another call accepts an item's result.
@@ -79,55 +67,141 @@ type judging struct {
 }
 
 // parseSpec reads a step's request and refuses what no worker could carry out.
-func parseSpec(kind string, body json.RawMessage) (*spec, error) {
+func parseSpec(op string, body json.RawMessage, lines *Lines) (*spec, error) {
+	check, ok := checks[op]
+	if !ok {
+		return nil, fmt.Errorf("%q is no primitive of this version", op)
+	}
 	s := &spec{}
 	if err := json.Unmarshal(body, s); err != nil {
-		return nil, fmt.Errorf("%s: the request does not parse: %w", kind, err)
+		return nil, fmt.Errorf("%s: the request does not parse: %w", op, err)
 	}
 	if s.Retry.Attempts <= 0 {
 		s.Retry.Attempts = defaultAttempts
 	}
-	switch kind {
-	case KindGenerate, KindPlan, KindEmbed, KindEvaluate, KindBatch:
-		if s.Model == "" {
-			return nil, fmt.Errorf("%s: no model is named", kind)
-		}
-	case KindRead:
-		if s.Ref == "" {
-			return nil, fmt.Errorf("read: no ref is given")
-		}
-	default:
-		return nil, fmt.Errorf("%q is no primitive of this version", kind)
-	}
-	if kind == KindGenerate || kind == KindBatch {
-		if err := s.checkPrompt(kind); err != nil {
+	if op == KindBatch {
+		if err := s.readItems(body, lines); err != nil {
 			return nil, err
 		}
 	}
-	if len(s.Keys) > 0 && len(s.Keys) != len(s.Items) {
-		return nil, fmt.Errorf("batch: %d keys for %d items", len(s.Keys), len(s.Items))
+	if err := check(s, op); err != nil {
+		return nil, err
 	}
 	if e := s.Evaluate; e != nil && (e.Model == "" || len(e.Criteria) == 0) {
-		return nil, fmt.Errorf("%s: evaluate needs criteria and a model", kind)
+		return nil, fmt.Errorf("%s: evaluate needs criteria and a model", op)
 	}
 	s.settleUses()
-	s.measure(kind)
+	s.measure(op)
 	return s, nil
+}
+
+// readItems finds the items of a batch in its body, without a copy of them.
+func (s *spec) readItems(body json.RawMessage, lines *Lines) error {
+	dec := json.NewDecoder(bytes.NewReader(body))
+	_, err := dec.Token()
+	for err == nil && dec.More() {
+		var name json.Token
+		if name, err = dec.Token(); err != nil {
+			break
+		}
+		var value json.RawMessage
+		if name != "items" {
+			err = dec.Decode(&value)
+			continue
+		}
+		rest := body[dec.InputOffset():]
+		rest = rest[bytes.IndexByte(rest, ':')+1:]
+		if rest = bytes.TrimLeft(rest, " \t\r\n"); len(rest) > 0 && rest[0] == '{' {
+			return s.readLines(rest, lines)
+		}
+		s.items, err = elements(rest)
+		break
+	}
+	if err != nil {
+		return fmt.Errorf("batch: the items do not parse: %w", err)
+	}
+	return nil
+}
+
+func (s *spec) readLines(items []byte, lines *Lines) error {
+	var over struct {
+		Lines refBody `json:"lines"`
+	}
+	if err := json.NewDecoder(bytes.NewReader(items)).Decode(&over); err != nil || over.Lines.Ref == "" {
+		return errors.New("batch: items must be an array or {lines: ref}")
+	}
+	if lines == nil {
+		return errors.New("batch: the lines of the items are not known")
+	}
+	s.lines = &lineSpec{over.Lines, *lines}
+	return nil
+}
+
+// elements are the elements of a JSON array, as parts of it. A null is none.
+func elements(array []byte) ([]json.RawMessage, error) {
+	dec := json.NewDecoder(bytes.NewReader(array))
+	if open, err := dec.Token(); err != nil || open != json.Delim('[') {
+		return nil, err
+	}
+	var out []json.RawMessage
+	var value json.RawMessage
+	for dec.More() {
+		if err := dec.Decode(&value); err != nil {
+			return nil, err
+		}
+		end := dec.InputOffset()
+		out = append(out, json.RawMessage(array[end-int64(len(value)):end:end]))
+	}
+	return out, nil
+}
+
+func (s *spec) checkModel(op string) error {
+	if s.Model == "" {
+		return fmt.Errorf("%s: no model is named", op)
+	}
+	return nil
+}
+
+func (s *spec) checkRead(string) error {
+	if s.Ref == "" {
+		return errors.New("read: no ref is given")
+	}
+	return nil
+}
+
+func (s *spec) checkTool(string) error {
+	if s.Name == "" {
+		return errors.New("tool: no tool is named")
+	}
+	return nil
 }
 
 // placeholder is what a prompt may hold in place of the item, and what looks like it.
 var placeholder = regexp.MustCompile(`\{\{([^{}]*)\}\}`)
 
 // checkPrompt refuses a prompt that every item would fail on, so that a batch of thousands says so once.
-func (s *spec) checkPrompt(kind string) error {
+func (s *spec) checkPrompt(op string) error {
+	if err := s.checkModel(op); err != nil {
+		return err
+	}
 	if strings.TrimSpace(s.Prompt) == "" {
-		return fmt.Errorf("%s: the prompt is empty", kind)
+		return fmt.Errorf("%s: the prompt is empty", op)
 	}
 	if found := UnknownPlaceholder(s.Prompt); found != "" {
-		return fmt.Errorf("%s: unknown placeholder %s in the prompt: only {{item}} is known", kind, found)
+		return fmt.Errorf("%s: unknown placeholder %s in the prompt: only {{item}} is known", op, found)
 	}
-	if kind == KindGenerate && s.Item == nil && placeholder.MatchString(s.Prompt) {
-		return fmt.Errorf("%s: the prompt says {{item}} but there is no item", kind)
+	if op == KindGenerate && s.Item == nil && placeholder.MatchString(s.Prompt) {
+		return fmt.Errorf("%s: the prompt says {{item}} but there is no item", op)
+	}
+	return nil
+}
+
+func (s *spec) checkBatch(op string) error {
+	if err := s.checkPrompt(op); err != nil {
+		return err
+	}
+	if n := s.count(op); len(s.Keys) > 0 && len(s.Keys) != n {
+		return fmt.Errorf("batch: %d keys for %d items", len(s.Keys), n)
 	}
 	return nil
 }
@@ -143,44 +217,58 @@ func UnknownPlaceholder(prompt string) string {
 	return ""
 }
 
-// items is how many items a step of this kind has.
-func (s *spec) items(kind string) int {
-	switch kind {
-	case KindBatch:
-		return len(s.Items)
-	case KindRead:
-		return 0
-	default:
+// count is how many items a step of this kind has.
+func (s *spec) count(op string) int {
+	switch work := steps[op].work; {
+	case op == KindBatch && s.lines != nil:
+		return s.lines.Count
+	case op == KindBatch:
+		return len(s.items)
+	case work == model || work == tool:
 		return 1
+	default:
+		return 0
 	}
 }
 
-// body is what item i is about: its text, ref or value; nil when there is none.
-func (s *spec) body(kind string, i int) json.RawMessage {
-	switch kind {
-	case KindBatch:
-		return s.Items[i]
-	case KindEvaluate:
+// body is what item i is about: its text, ref or value; nil when there is none, or when it is a line.
+func (s *spec) body(op string, i int) json.RawMessage {
+	switch {
+	case s.lines != nil:
+		return nil
+	case op == KindBatch:
+		return s.items[i]
+	case op == KindEvaluate:
 		return s.Subject
 	default:
 		return s.Item
 	}
 }
 
-// key names item i for people: the given key, the name of the file it refers to, or its index.
-func (s *spec) key(kind string, i int) string {
+// key names item i: by the given key, the name of the file it refers to, its line, or its index.
+func (s *spec) key(op string, i int) string {
 	if i < len(s.Keys) {
 		return s.Keys[i]
 	}
-	var ref struct {
-		Ref  string `json:"ref"`
-		Name string `json:"name"`
+	if s.lines != nil {
+		return lineKey(s.lines.Name, i)
 	}
-	if b := s.body(kind, i); len(b) > 0 && b[0] == '{' && json.Unmarshal(b, &ref) == nil && ref.Ref != "" && ref.Name != "" {
-		return ref.Name
+	if name := s.refName(op, i); name != "" {
+		return name
 	}
 	return strconv.Itoa(i)
 }
+
+// refName is the name of the file that item i refers to, "" when it refers to none.
+func (s *spec) refName(op string, i int) string {
+	var ref refBody
+	if b := s.body(op, i); len(b) > 0 && b[0] == '{' && json.Unmarshal(b, &ref) == nil && ref.Ref != "" {
+		return ref.Name
+	}
+	return ""
+}
+
+func lineKey(name string, i int) string { return name + ":" + strconv.Itoa(i+1) }
 
 // judgeRequest is the evaluate request that judges an item's result; its subject goes beside it.
 func (s *spec) judgeRequest(item json.RawMessage) (json.RawMessage, error) {
@@ -202,7 +290,7 @@ func shared(body json.RawMessage) (json.RawMessage, error) {
 	if err := json.Unmarshal(body, &fields); err != nil {
 		return nil, err
 	}
-	for _, beside := range []string{"items", "keys", "feedback", "uses"} {
+	for _, beside := range []string{"items", "keys", "feedback", "uses", "check", "reuse"} {
 		delete(fields, beside)
 	}
 	return marshal(fields)

@@ -17,7 +17,7 @@ func TestPromptsThatNoWorkerCouldFill(t *testing.T) {
 		{KindGenerate, `{"model":"m","prompt":"Sum {{item}}"}`, "there is no item"},
 		{KindPlan, `{"model":"m","goal":"{{anything}}"}`, ""},
 	} {
-		_, err := parseSpec(tc.kind, json.RawMessage(tc.body))
+		_, err := parseSpec(tc.kind, json.RawMessage(tc.body), nil)
 		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 			t.Errorf("%s %s: got %v, want %q", tc.kind, tc.body, err, tc.want)
 		}
@@ -26,7 +26,7 @@ func TestPromptsThatNoWorkerCouldFill(t *testing.T) {
 
 // An output without a value, as an older library let through, is null in every view.
 func TestAnOutputWithoutAValueIsNull(t *testing.T) {
-	s := &State{}
+	s := &State{names: map[string]string{}}
 	if err := s.noted(&OutputNoted{Pos: 0, Body: json.RawMessage(`{"name":"x","sources":[]}`)}, birth); err != nil {
 		t.Fatal(err)
 	}
@@ -48,10 +48,10 @@ func TestFieldsThatMakeNoSense(t *testing.T) {
 		{KindGenerate, `"max_tokens":1000000000000`, "generate.max_tokens must be"},
 		{KindGenerate, `"temperature":-0.1`, "generate.temperature must be a number that is not negative, and is -0.1"},
 		{KindGenerate, `"options":{"num_ctx":"8k"}`, `generate.options.num_ctx must be a whole number from 1 to 10000000, and is "8k"`},
-		{KindGenerate, `"shema":{}`, `generate has no field "shema"; it has context, evaluate, feedback, item, label, max_tokens, model, options, prompt, retry, schema,`},
+		{KindGenerate, `"shema":{}`, `generate has no field "shema"; it has check, context, evaluate, feedback, item, label, max_tokens, model, options, prompt, retry, reuse, schema,`},
 		{KindGenerate, `"label":7`, "generate.label must be a text, and is 7"},
 		{KindBatch, `"keys":["a",1]`, "batch.keys[1] must be a text, and is 1"},
-		{KindBatch, `"items":"a"`, `batch.items must be an array, and is "a"`},
+		{KindBatch, `"items":"a"`, `batch.items must be an array or {lines: ref}, and is "a"`},
 		{KindGenerate, `"evaluate":{"criteria":["x"],"modell":"m"}`, `generate.evaluate has no field "modell"; it has criteria, model`},
 		{KindPlan, `"max_steps":0`, "plan.max_steps must be"},
 		{KindEvaluate, `"context":[]`, `evaluate has no field "context"`},

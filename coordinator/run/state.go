@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// State is a run, folded from its events. It has one owner, who may read it between two calls of Apply.
+// State is a run, folded from its events. It has one owner, who may read it between two calls of Apply. It holds no bodies, and of
+// a large batch no values: those are named by the event that has them.
 type State struct {
 	Pinned Created // what the first event pinned
 
@@ -18,14 +19,15 @@ type State struct {
 	Ended   time.Time     // zero until it ends
 	Script  *ScriptEnded  // set when the script returned or threw; open steps may still go on
 	Limit   *LimitReached // set when a budget ran out
-	Reason  string        // of a cancel, as the user gave it
+	Reason  string        // of a cancel or a suspension, as the user gave it
 	End     *Ended        // set when it has ended
 
 	Requests   []*Step    // by position, notes included
 	Deliveries []Delivery // what the script was given, in that order
 	Outputs    []Output
 	Collected  []Collected
-	Logs       []string // the newest few, "warn: …"
+	Logs       []string    // the newest few, "warn: …"
+	Pipelines  []*Pipeline // in the order of their beginning; at most one is in progress
 
 	Counts       Counts // over all items of all steps
 	Calls        int64  // attempts placed
@@ -36,16 +38,27 @@ type State struct {
 	Contexts     map[string]int    // by model as asked for: the largest context that its calls were placed with, tokens per slot
 	Digests      map[string]string // by model as asked for: the digest that its first call was placed with; the run uses no other
 
-	open    int   // steps without an end
-	reads   int   // of these, reads
-	due     []int // of these, the steps with nothing left to do
+	clock   clock
+	claims  claims            // what the script said about acceptance
+	names   map[string]string // nodes and models, each kept once
+	open    openSteps
+	reads   int   // open reads
+	parked  int   // open steps that wait for a person, a timer or a child
+	checks  int   // check deliveries without an answer
+	timers  []int // open steps with a due time, soonest first
+	spawns  []int // steps that started, or are to start, a child
+	due     []int // open steps with nothing left to do
 	flights int   // attempts in flight
 }
 
-// Delivery is one step's end as an entry in the order of deliveries.
+// Delivery is one entry in the order of what the script was given: a step's end or, with Check set, a value to be checked.
 type Delivery struct {
-	Pos  int
-	Time time.Time
+	Pos   int
+	Time  time.Time
+	Check bool
+	Item  int      // of a check
+	Event int64    // of a check: the event that has the value
+	Given *Checked // of a check: the script's answer, nil until it is there. A replay has to give the same
 }
 
 // Share is what one node did.
@@ -55,68 +68,6 @@ type Share struct {
 	OutputTokens int64
 	OutputNanos  int64
 	Simulated    bool
-}
-
-// Step is one request of the script.
-type Step struct {
-	Pos    int
-	Kind   string
-	Body   json.RawMessage // canonical
-	Note   bool
-	Label  string
-	Model  string
-	Shared json.RawMessage // the request without its items, as attempts carry it
-
-	Status    StepStatus
-	Requested time.Time
-	Began     time.Time // first placement
-	Ended     time.Time
-	Failure   *Failure
-	Result    Content // of a read
-
-	Items  []Item
-	Counts Counts
-	Failed []int // indices of failed items, in the order of failing
-
-	spec  *spec
-	seen  [2]seen // by phase
-	fresh int     // items from here on were never touched
-	low   int     // items before this have ended
-}
-
-// Item is one unit of a step's work: the whole step, or one element of a batch.
-type Item struct {
-	Status     StepStatus
-	Phase      Phase
-	Ready      time.Time // since when it could run, or will be able to
-	Tries      int       // work attempts that counted
-	JudgeTries int       // judge attempts that counted, for the present result
-	Lost       [2]int    // attempts that did not count, by phase: a node lost them
-	Sent       [2]int    // attempts placed, by phase
-	Avoid      []string  // nodes to try last
-	Feedback   []string
-	Flight     *Flight // the attempt under way, nil when none
-	Result     Content // of the last work attempt that succeeded
-	Report     Report  // of that attempt
-	Node       string  // of that attempt, else of the last one that failed
-	Failure    *Failure
-
-	failedOn string // the node of the last failure
-}
-
-// Flight is an attempt that has a node and no end yet.
-type Flight struct {
-	AttemptID
-	Try     int // from 1, by phase: attempts that a node lost are not counted
-	Node    string
-	Model   string
-	Digest  string
-	Context int
-	Seed    int64
-	Why     string // the scheduler's reason
-	Epoch   int
-	Since   time.Time
-	Begun   bool
 }
 
 // Output is a key result and the steps it rests on.
@@ -166,50 +117,24 @@ func (s *State) Key(a AttemptID) string {
 	return fmt.Sprintf("%s/%d/%d/%s/%d", s.Pinned.ID, a.Pos, a.Item, a.Phase, a.Number)
 }
 
+// WriteKey is the idempotency key of what a tool writes outside, the same for every attempt: "run/step/item".
+func (s *State) WriteKey(pos, item int) string {
+	return fmt.Sprintf("%s/%d/%d", s.Pinned.ID, pos, item)
+}
+
 // InFlight is how many attempts are under way.
 func (s *State) InFlight() int { return s.flights }
 
 // Flights calls yield for every attempt under way, by step and item.
 func (s *State) Flights(yield func(*Flight) bool) {
-	for _, st := range s.Requests {
-		if st.Counts.Running == 0 {
-			continue
-		}
-		for i := st.low; i < st.fresh; i++ {
-			if f := st.Items[i].Flight; f != nil && !yield(f) {
+	for st := range s.Open {
+		for _, i := range st.flying {
+			if !yield(st.Items[i].Flight) {
 				return
 			}
 		}
 	}
 }
-
-// ItemKey names item i for people.
-func (st *Step) ItemKey(i int) string {
-	if st.spec == nil {
-		return ""
-	}
-	return st.spec.key(st.Kind, i)
-}
-
-// FinalPrefix is how many items from the first on have ended.
-func (st *Step) FinalPrefix() int { return st.low }
-
-func phaseIndex(p Phase) int {
-	if p == Judge {
-		return 1
-	}
-	return 0
-}
-
-// next is the attempt that would be placed next for item i.
-func (st *Step) next(i int) AttemptID {
-	it := &st.Items[i]
-	return AttemptID{Pos: st.Pos, Item: i, Phase: it.Phase, Number: it.Sent[phaseIndex(it.Phase)] + 1}
-}
-
-// try is which counted try an attempt is, from 1. One that a node lost is tried again, as if it had never been: with the same
-// seed, and so to the same result as in a run that nothing disturbed.
-func (it *Item) try(a AttemptID) int { return a.Number - it.Lost[phaseIndex(a.Phase)] }
 
 // item returns the item that a names, nil when there is none.
 func (s *State) item(pos, i int) (*Step, *Item) {
@@ -220,16 +145,54 @@ func (s *State) item(pos, i int) (*Step, *Item) {
 	return st, &st.Items[i]
 }
 
-// move changes an item's status and all that depends on it. A batch is as far as its furthest item.
-func (s *State) move(st *Step, it *Item, to StepStatus) {
-	*st.Counts.of(it.Status)--
-	*s.Counts.of(it.Status)--
-	it.Status = to
-	*st.Counts.of(to)++
-	*s.Counts.of(to)++
-	switch {
-	case to.Ended(): // the step's own end is an event
-	case len(st.Items) == 1, to == StepRunning, to == StepPlaced && st.Status == StepReady:
-		st.Status = to
+// name returns the one copy of a name that very many items have.
+func (s *State) name(n string) string {
+	if kept, ok := s.names[n]; ok {
+		return kept
 	}
+	s.names[n] = n
+	return n
+}
+
+// openSteps lists the steps without an end by position. A run of ten thousand steps has few of them at once.
+type openSteps struct {
+	first, last int // position + 1, 0 for none
+	n           int
+}
+
+// Open calls yield for every step without an end, by position.
+func (s *State) Open(yield func(*Step) bool) {
+	for at := s.open.first; at > 0; {
+		st := s.Requests[at-1]
+		at = st.after
+		if !yield(st) {
+			return
+		}
+	}
+}
+
+func (s *State) opened(st *Step) {
+	st.before = s.open.last
+	if s.open.last > 0 {
+		s.Requests[s.open.last-1].after = st.Pos + 1
+	} else {
+		s.open.first = st.Pos + 1
+	}
+	s.open.last = st.Pos + 1
+	s.open.n++
+}
+
+func (s *State) closed(st *Step) {
+	if st.before > 0 {
+		s.Requests[st.before-1].after = st.after
+	} else {
+		s.open.first = st.after
+	}
+	if st.after > 0 {
+		s.Requests[st.after-1].before = st.before
+	} else {
+		s.open.last = st.before
+	}
+	st.before, st.after = 0, 0
+	s.open.n--
 }

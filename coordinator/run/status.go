@@ -5,19 +5,21 @@ type Status string
 
 // The statuses of a run. The last seven are ends: nothing leaves them.
 const (
-	// Queued: entered by run.created; left when a script host is free (run.started) or by a cancel. Recovery queues it again.
+	// Queued: entered by run.created; left when a script host is free (run.started), by a suspension or a cancel. Recovery queues it
+	// again.
 	Queued Status = "queued"
 	// Running: entered by run.started; left by run.ended. Recovery replays the script and re-attaches to the attempts in flight.
 	Running Status = "running"
-	// Waiting: every open step waits for a person or a timer; entered from running, left when one of them answers. Recovery
-	// rebuilds the wait from its step.
+	// Waiting: every open step waits for a person, a timer or a child, or for somebody to say whether a write happened. Entered and left
+	// by the events of those steps; active time stands still. Recovery rebuilds the wait from its steps.
 	Waiting Status = "waiting"
-	// Suspended: a user parked the run; attempts in flight end, nothing new starts. Left by resume or cancel; a restart keeps it.
+	// Suspended: a user parked the run (run.suspended); attempts in flight end, nothing new starts, and its own end waits. Left by
+	// run.resumed or a cancel; a restart keeps it.
 	Suspended Status = "suspended"
-	// Completed: the script returned and everything was accepted: every item and step succeeded, nothing was collected as
-	// failed, and every output rests on steps that succeeded.
+	// Completed: the script returned and everything was accepted: all that was expected is covered or handled, no failure was
+	// swallowed or collected, every loop reached its goal, and every output rests on steps that succeeded. See Acceptance.
 	Completed Status = "completed"
-	// Incomplete: the script returned, but part of the work is missing. The failures are listed exactly.
+	// Incomplete: the script returned, but part of the work is missing. What is missing is listed exactly.
 	Incomplete Status = "incomplete"
 	// Failed: the script itself failed: it threw, deadlocked or broke a limit of its sandbox. The error names the place in
 	// the user's own source.
@@ -46,16 +48,16 @@ func Statuses() []Status {
 }
 
 var transitions = map[Status][]Status{
-	Queued:    {Running, Failed, Cancelled},
+	Queued:    {Running, Suspended, Failed, Cancelled},
 	Running:   {Waiting, Suspended, Completed, Incomplete, Failed, TimedOut, Exhausted, Cancelled, Diverged},
-	Waiting:   {Running, Suspended, TimedOut, Cancelled},
-	Suspended: {Running, Cancelled},
+	Waiting:   {Running, Suspended, Failed, TimedOut, Exhausted, Cancelled, Diverged},
+	Suspended: {Queued, Running, Cancelled, Diverged},
 }
 
 // StepStatus is where a step stands, or one item of a batch.
 type StepStatus string
 
-// The statuses of a step. The last five are ends, of which unknown can still be resolved.
+// The statuses of a step. The last four are ends; so is unknown once the run has ended.
 const (
 	// StepPending: requested, but something it depends on is missing. Left when that arrives. Recovery: still pending.
 	StepPending StepStatus = "pending"
@@ -65,8 +67,12 @@ const (
 	StepReady StepStatus = "ready"
 	// StepPlaced: an attempt has a node (attempt.placed) and is being sent. Recovery sends it again there under the same key.
 	StepPlaced StepStatus = "placed"
-	// StepRunning: the worker has begun (attempt.running). Recovery re-attaches by sending the same key again.
+	// StepRunning: the worker has begun (attempt.running), or the script checks the result. Recovery re-attaches by sending the same
+	// key again; the check comes again with the replay.
 	StepRunning StepStatus = "running"
+	// StepUnknown: an external write whose outcome a crash, a cancel or a lost answer hid (attempt.failed, run.ended). It is not tried
+	// again until the tool or a person says whether it happened (item.resolved). Recovery asks the tool.
+	StepUnknown StepStatus = "unknown"
 	// StepSucceeded: the result is recorded and, where judged, accepted. Never called again.
 	StepSucceeded StepStatus = "succeeded"
 	// StepFailed: no attempt is left or none can help; for a batch, at least one item failed.
@@ -75,19 +81,17 @@ const (
 	StepCancelled StepStatus = "cancelled"
 	// StepSkipped: it was not needed; the script or a plan left it out.
 	StepSkipped StepStatus = "skipped"
-	// StepUnknown: an external write whose outcome a crash hid; the tool or a person resolves it.
-	StepUnknown StepStatus = "unknown"
 )
 
 // Ended says whether s is an end.
-func (s StepStatus) Ended() bool { return len(stepTransitions[s]) == 0 || s == StepUnknown }
+func (s StepStatus) Ended() bool { return len(stepTransitions[s]) == 0 }
 
 // Transitions returns the statuses that can follow s, none for an end.
 func (s StepStatus) Transitions() []StepStatus { return stepTransitions[s] }
 
 // StepStatuses lists every status of a step, in the order of a life.
 func StepStatuses() []StepStatus {
-	return []StepStatus{StepPending, StepReady, StepPlaced, StepRunning, StepSucceeded, StepFailed, StepCancelled, StepSkipped, StepUnknown}
+	return []StepStatus{StepPending, StepReady, StepPlaced, StepRunning, StepUnknown, StepSucceeded, StepFailed, StepCancelled, StepSkipped}
 }
 
 var stepTransitions = map[StepStatus][]StepStatus{
@@ -95,5 +99,5 @@ var stepTransitions = map[StepStatus][]StepStatus{
 	StepReady:   {StepPlaced, StepSucceeded, StepFailed, StepCancelled, StepSkipped},
 	StepPlaced:  {StepReady, StepRunning, StepSucceeded, StepFailed, StepCancelled, StepUnknown},
 	StepRunning: {StepReady, StepSucceeded, StepFailed, StepCancelled, StepUnknown},
-	StepUnknown: {StepSucceeded, StepFailed},
+	StepUnknown: {StepReady, StepSucceeded},
 }

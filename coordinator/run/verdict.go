@@ -33,7 +33,7 @@ func (v verdict) consequence(st *Step, it *Item, now time.Time) Consequence {
 		return Consequence{Then: ThenSucceeded}
 	case v.Verdict == KindNeedsHuman:
 		return Consequence{Then: ThenFailed, Failure: &Failure{Kind: KindNeedsHuman, Message: why, Advice: Never}}
-	case it.Tries >= st.spec.Retry.Attempts:
+	case it.tries.work >= st.spec.Retry.Attempts:
 		return Consequence{Then: ThenFailed, Failure: &Failure{Kind: KindSentBack, Message: why, Advice: Changed}}
 	default:
 		return Consequence{Then: ThenRetry, RetryAt: &now, Feedback: v.Reasons}

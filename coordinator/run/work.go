@@ -89,6 +89,9 @@ func bodyBytes(raw json.RawMessage) int {
 func (st *Step) promptBytes(i int, p Phase) int {
 	it, s := &st.Items[i], st.spec
 	own := bodyBytes(s.body(st.Kind, i))
+	if s.lines != nil {
+		own = int(s.lines.Bytes) / max(1, s.lines.Count)
+	}
 	if p != Judge {
 		return (s.size.common + own) * max(1, len(s.Criteria))
 	}

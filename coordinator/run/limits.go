@@ -1,0 +1,92 @@
+package run
+
+import (
+	"fmt"
+	"time"
+)
+
+// The limits that end a run, by the names that they have in requests, settings and messages.
+const (
+	LimitActive = "active_seconds"
+	LimitTokens = "tokens"
+	LimitCalls  = "calls"
+)
+
+// exhausted says which budget is used up while something still wants to start; nil for none. A run that needs nothing more is
+// not ended by having needed exactly what it was given.
+func (s *State) exhausted() *LimitReached {
+	if s.Limit != nil || s.Counts.Waiting == 0 {
+		return nil
+	}
+	l := s.Pinned.Limits
+	switch tokens := s.tokens(); {
+	case l.Tokens > 0 && tokens >= l.Tokens:
+		return &LimitReached{Limit: LimitTokens, Value: l.Tokens, Spent: tokens, Worst: s.worstTokens()}
+	case l.Calls > 0 && s.Calls >= l.Calls:
+		return &LimitReached{Limit: LimitCalls, Value: l.Calls, Spent: s.Calls, Worst: s.Calls}
+	default:
+		return nil
+	}
+}
+
+func (s *State) tokens() int64 { return s.PromptTokens + s.OutputTokens }
+
+// worstTokens is what the run can have spent in the end: a call takes no more tokens than its context has. 0 is unknown.
+func (s *State) worstTokens() int64 {
+	worst := s.tokens()
+	for f := range s.Flights {
+		if f.Context == 0 && steps[s.Requests[f.Pos].Kind].work == model {
+			return 0
+		}
+		worst += int64(f.Context)
+	}
+	return worst
+}
+
+// status is the end that a limit leads to.
+func (l *LimitReached) status() Status {
+	if l.Limit == LimitActive {
+		return TimedOut
+	}
+	return Exhausted
+}
+
+// limitEnd says in the end what became of the limit that ended a run: what was in flight has ended and is counted.
+func (s *State) limitEnd(now time.Time) *LimitEnd {
+	if s.Limit == nil {
+		return nil
+	}
+	e := &LimitEnd{Name: s.Limit.Limit, Limit: s.Limit.Value, Spent: s.Limit.Spent, Worst: s.Limit.Worst}
+	switch e.Name {
+	case LimitActive:
+		e.Spent = int64(s.Active(now).Seconds())
+	case LimitTokens:
+		e.Spent = s.tokens()
+	case LimitCalls:
+		e.Spent = s.Calls
+	}
+	e.Overshoot = max(0, e.Spent-e.Limit)
+	return e
+}
+
+func (e *LimitEnd) String() string {
+	if e.Name == LimitActive {
+		return fmt.Sprintf("the time limit of %d s was reached after %d s; %s is set for the run, for its workflow or as the default", e.Limit, e.Spent, LimitActive)
+	}
+	text := fmt.Sprintf("the limit of %d %s was reached: %d were spent", e.Limit, e.Name, e.Spent)
+	if e.Worst > 0 {
+		text += fmt.Sprintf(", %d were possible", e.Worst)
+	}
+	return text + fmt.Sprintf("; the limit %s is set for the run, for its workflow or as the default", e.Name)
+}
+
+// within refuses a result beyond the limit of one artifact. Another try may give a shorter one, as often as tries are left.
+func (s *State) within(c Content) (Content, *Failure) {
+	limit := s.Pinned.Limits.ArtifactBytes
+	size := max(c.Bytes, int64(len(c.Value)))
+	if limit == 0 || size <= limit {
+		return c, nil
+	}
+	return Content{}, &Failure{Kind: KindTooLarge, Advice: Changed,
+		Message: fmt.Sprintf("the result has %d bytes; the limit artifact_bytes is %d (of the run, its workflow or the default)", size, limit)}
+}
