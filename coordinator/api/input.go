@@ -41,7 +41,7 @@ func checkInput(params, input json.RawMessage) error {
 	}
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(input))
 	if err != nil {
-		return apierr.New(apierr.InvalidArgument, "the input is not JSON: %v", err)
+		return apierr.New(apierr.InvalidArgument, "the input is not JSON: %v", err).WithNext("loopkeeper run WORKFLOW --params shows what it takes")
 	}
 	var invalid *jsonschema.ValidationError
 	if err := sch.Validate(v); errors.As(err, &invalid) {

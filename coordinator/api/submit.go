@@ -45,7 +45,7 @@ func (s *Server) submit(ctx context.Context, r *coordinatorv1.SubmitRequest) (*c
 	}
 	input, err := script.Canonical(orNull(r.GetInputJson()))
 	if err != nil {
-		return nil, apierr.New(apierr.InvalidArgument, "the input is refused: %v", err)
+		return nil, apierr.New(apierr.InvalidArgument, "the input is refused: %v", err).WithNext("loopkeeper run WORKFLOW --params shows what it takes")
 	}
 	job := engine.Submission{Workflow: p.Name, Program: p, Input: input, Key: r.GetKey()}
 	if job.Priority, job.Weight, err = precedence(r); err != nil {
@@ -115,7 +115,7 @@ func orNull(b []byte) []byte {
 func program(builtIn string, b *coordinatorv1.Bundle) (script.Program, error) {
 	if b != nil {
 		if len(b.GetCode()) == 0 {
-			return script.Program{}, apierr.New(apierr.InvalidArgument, "the script %q is empty", b.GetName())
+			return script.Program{}, apierr.New(apierr.InvalidArgument, "the script %q is empty", b.GetName()).WithNext("write its default export: export default async function flow(input) { … }")
 		}
 		return script.Program{Name: b.GetName(), Code: b.GetCode(), SourceMap: b.GetSourceMap()}, nil
 	}

@@ -161,7 +161,7 @@ func broken(err error) error {
 	case codes.Unimplemented:
 		return apierr.New(apierr.IncompatibleVersion, "the worker does not know this call").WithNext("install the same release on both machines")
 	default:
-		return apierr.New(apierr.Unavailable, "the connection broke: %v", e)
+		return apierr.New(apierr.Unavailable, "the connection broke: %v", e).WithNext("loopkeeper nodes")
 	}
 }
 

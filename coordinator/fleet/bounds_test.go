@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loopkeeper/loopkeeper/proto/discovery"
 	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
 	"github.com/loopkeeper/loopkeeper/scheduler"
 )
@@ -137,4 +139,25 @@ func TestATotalThatTheOwnerGaveNeedsNoMeasurement(t *testing.T) {
 			t.Errorf("%s: free %v, want %v", name, got, c.want)
 		}
 	}
+}
+
+// Whoever is on the network may announce whatever he likes.
+func TestAnnouncedAddressesAreBounded(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *house) {
+		var all []string
+		for i := range 5000 {
+			all = append(all, fmt.Sprint("host:", i))
+		}
+		f := h.fleet(func(o *Options) {
+			o.Find = func(context.Context) (Found, error) {
+				return Found{Records: []discovery.Record{{NodeID: "x", Fleet: "home", Addrs: all}}}, nil
+			}
+		})
+		settle(100 * time.Millisecond)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if len(f.links) != mostLinks {
+			t.Errorf("%d addresses are tried", len(f.links))
+		}
+	})
 }

@@ -21,6 +21,8 @@ const (
 	// candidateTries is how often an address that nobody answered at is tried before it is dropped until it is announced
 	// again.
 	candidateTries = 5
+	// mostLinks is how many addresses are tried at once because somebody on the network announces them.
+	mostLinks = 512
 )
 
 // How an address came to be known. Those that a person or this process named are tried for ever.
@@ -38,7 +40,7 @@ var errTaken = errors.New("reached by another address already")
 func (f *Fleet) want(addr, foundBy, id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if _, runs := f.links[addr]; runs || f.ctx.Err() != nil {
+	if _, runs := f.links[addr]; runs || f.ctx.Err() != nil || foundBy == byMDNS && len(f.links) >= mostLinks {
 		return
 	}
 	f.links[addr] = foundBy
@@ -173,7 +175,8 @@ func (f *Fleet) describe(client workerv1.WorkerServiceClient) (*workerv1.Describ
 		return nil, apierr.New(apierr.Conflict, "%s belongs to fleet %q, this is %q", d.GetName(), d.GetFleet(), f.o.Fleet).
 			WithNext("set the same `fleet` on both machines")
 	case !discovery.ValidLabel(d.GetNodeId()):
-		return nil, apierr.New(apierr.InvalidArgument, "%s says its node id is %q, which is none", d.GetName(), d.GetNodeId())
+		return nil, apierr.New(apierr.InvalidArgument, "%s says its node id is %q, which is none", d.GetName(), d.GetNodeId()).
+			WithNext("install the same release of loopkeeper on both machines")
 	}
 	return d, compatible(f.o.Version, d.GetVersion(), d.GetName())
 }

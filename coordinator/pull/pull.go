@@ -87,7 +87,7 @@ func (p *Puller) join(j job) (*download, chan Progress, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ctx.Err() != nil {
-		return nil, nil, apierr.New(apierr.Unavailable, "the coordinator is stopping")
+		return nil, nil, apierr.New(apierr.Unavailable, "the coordinator is stopping").WithNext("start loopkeeper again")
 	}
 	d := p.jobs[j]
 	if d == nil {
