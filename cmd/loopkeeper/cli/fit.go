@@ -85,12 +85,18 @@ func (a *app) fit(ctx context.Context, c *client, r *coordinatorv1.FitRequest) e
 	if len(out.GetNodes()) == 0 {
 		return apierr.New(apierr.Unavailable, "no machine is known yet").WithNext("loopkeeper worker --insecure-lan, on a machine with Ollama", "loopkeeper nodes")
 	}
-	if a.json() {
-		err = a.printJSON(ui.Plain(out))
-	} else {
-		err = a.printText(ui.Fit(a.style(a.stdout), out))
+	news, err := fitNews(ctx, c, r, out)
+	if err != nil {
+		return err
 	}
-	if err != nil || canHold(out) {
+	if a.json() {
+		plain := ui.Plain(out)
+		plain["left_out"], plain["stays"] = news.LeftOut, news.Stays
+		err = a.printJSON(plain)
+	} else {
+		err = a.printText(ui.Fit(a.style(a.stdout), out, news))
+	}
+	if err != nil || canHold(out, news) {
 		return err
 	}
 	if a.json() {
@@ -99,10 +105,10 @@ func (a *app) fit(ctx context.Context, c *client, r *coordinatorv1.FitRequest) e
 	return cannotHold(out)
 }
 
-// canHold says whether a machine that is up holds the model, or could once something else is unloaded.
-func canHold(r *coordinatorv1.FitResponse) bool {
+// canHold says whether a machine that is up, and not left out, holds the model, or could once something else is unloaded.
+func canHold(r *coordinatorv1.FitResponse, news ui.FitNews) bool {
 	return slices.ContainsFunc(r.GetNodes(), func(n *coordinatorv1.NodeFit) bool {
-		return n.GetState() == "up" && slices.Contains([]string{"loaded", "yes", "evict"}, n.GetVerdict())
+		return n.GetState() == "up" && news.LeftOut[n.GetNode()] == "" && slices.Contains([]string{"loaded", "yes", "evict"}, n.GetVerdict())
 	})
 }
 

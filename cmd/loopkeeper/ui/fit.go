@@ -7,13 +7,22 @@ import (
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
 )
 
+// FitNews is what placement knows beside sizes, by the name of the machine.
+type FitNews struct {
+	LeftOut map[string]string   // why it is left out now, such as after a spill, whatever has room there
+	Stays   map[string][]string // what cannot be unloaded there
+}
+
 // Fit says for every machine what a model needs there and what is available, by part.
-func Fit(s Style, r *coordinatorv1.FitResponse) string {
+func Fit(s Style, r *coordinatorv1.FitResponse, news FitNews) string {
 	var b strings.Builder
 	b.WriteString(s.hanging("", "  ", fitHead(r)))
 	t := Table{Width: s.Width, Columns: Columns("/NODE", "FITS", ">SLOTS", ">NEED", ">AVAILABLE", ">SHORT", ">MOST CONTEXT", ">IF EMPTY")}
 	for _, n := range r.GetNodes() {
 		fits := s.Mark(n.GetVerdict()) + " " + fitWord(n.GetVerdict())
+		if news.LeftOut[n.GetNode()] != "" {
+			fits = s.bad() + " " + fitWord(n.GetVerdict()) + ", left out"
+		}
 		if n.GetState() != "up" {
 			fits += ", " + stateText(n.GetState())
 		}
@@ -28,7 +37,7 @@ func Fit(s Style, r *coordinatorv1.FitResponse) string {
 	b.WriteString(needTable(s, r.GetNodes()))
 	b.WriteString(fitPools(s, r.GetNodes()))
 	for _, n := range r.GetNodes() {
-		b.WriteString(fitNote(s, r, n))
+		b.WriteString(fitNote(s, r, n, news))
 	}
 	return b.String()
 }
@@ -83,8 +92,12 @@ func fitPools(s Style, nodes []*coordinatorv1.NodeFit) string {
 }
 
 // fitNote says in a sentence what the tables do not.
-func fitNote(s Style, r *coordinatorv1.FitResponse, n *coordinatorv1.NodeFit) string {
+func fitNote(s Style, r *coordinatorv1.FitResponse, n *coordinatorv1.NodeFit, news FitNews) string {
 	name := Line(n.GetNode())
+	out := ""
+	if why := news.LeftOut[n.GetNode()]; why != "" {
+		out = s.Finding(s.bad(), name+" is left out: "+why, "loopkeeper nodes "+name)
+	}
 	switch n.GetVerdict() {
 	case "evict":
 		var each []string
@@ -95,12 +108,16 @@ func fitNote(s Style, r *coordinatorv1.FitResponse, n *coordinatorv1.NodeFit) st
 			}
 			each = append(each, one+")")
 		}
-		return s.Finding(s.Mark(n.GetVerdict()), fmt.Sprintf("%s: after unloading %s", name, strings.Join(each, ", ")), "")
+		return out + s.Finding(s.Mark(n.GetVerdict()), fmt.Sprintf("%s: after unloading %s", name, strings.Join(each, ", ")), "")
 	case "blocked", "no", "unknown":
-		return s.Finding(s.Mark(n.GetVerdict()), name+": "+n.GetWhy(), "")
+		if stays := news.Stays[n.GetNode()]; n.GetVerdict() == "blocked" && len(stays) > 0 {
+			return out + s.Finding(s.Mark("blocked"), fmt.Sprintf("%s: needs %s, %s available; what stays there: %s", name, GiB(needTotal(n.GetNeed())),
+				known(n.AvailableBytes), strings.Join(stays, "; ")), "")
+		}
+		return out + s.Finding(s.Mark(n.GetVerdict()), name+": "+n.GetWhy(), "")
 	}
 	if !n.GetPulled() && r.GetDigest() != "" {
-		return s.Finding(s.Mark("waiting"), name+" does not have it", fmt.Sprintf("loopkeeper models pull %s --on %s", Line(r.GetModel()), name))
+		return out + s.Finding(s.Mark("waiting"), name+" does not have it", fmt.Sprintf("loopkeeper models pull %s --on %s", Line(r.GetModel()), name))
 	}
-	return ""
+	return out
 }

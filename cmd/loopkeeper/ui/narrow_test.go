@@ -3,6 +3,7 @@ package ui
 import (
 	"bufio"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -143,6 +144,35 @@ func TestPlainLinesSayOutagesAndLogsOnce(t *testing.T) {
 	text := out.String()
 	if strings.Count(text, "log  info: line") != 30 || strings.Count(text, "does not answer") != 1 || strings.Count(text, "answers again") != 1 {
 		t.Errorf("got:\n%s", text)
+	}
+}
+
+// On a pipe a run that only waits is not silent: it says so when that begins, with the reason, and again when the reason is another one.
+func TestPlainLinesSayOnceThatEverythingWaits(t *testing.T) {
+	var out strings.Builder
+	l := &Lines{W: &out}
+	r := aRun()
+	show := func(running int64, why *coordinatorv1.Reason, seconds ...int) {
+		r.Items = &coordinatorv1.Counts{Total: 40, Succeeded: 1, Running: running, Waiting: 39}
+		r.Waiting = []*coordinatorv1.Reason{why}
+		for _, s := range seconds {
+			l.Show(r, noon.Add(time.Duration(s)*time.Second))
+		}
+	}
+	memory := &coordinatorv1.Reason{WaitingFor: "memory", Count: 39, Why: "qwen3:32b waits for memory: attic is 2.1 GiB short"}
+	show(0, memory, 0, 1) // soon over
+	show(1, &coordinatorv1.Reason{WaitingFor: "slot", Count: 39}, 2)
+	show(0, memory, 3, 4, 5, 6, 7)
+	show(0, &coordinatorv1.Reason{WaitingFor: "load", Count: 39}, 8, 9)
+	var said []string
+	for _, line := range strings.Split(out.String(), "\n") {
+		if strings.Contains(line, "all wait") {
+			said = append(said, line)
+		}
+	}
+	want := []string{"12:00:05 all wait, 39 for memory: qwen3:32b waits for memory: attic is 2.1 GiB short", "12:00:08 all wait, 39 for a model to be loaded"}
+	if !slices.Equal(said, want) {
+		t.Errorf("got %q", said)
 	}
 }
 

@@ -94,21 +94,22 @@ func known(bytes *uint64) string {
 	return GiB(*bytes)
 }
 
-// claimTable is what is in memory or on its way there.
+// claimTable is what is in memory or on its way there. Its sizes are Ollama's own; what is counted, which fit and explain show as well, is
+// the pool's MODELS.
 func claimTable(s Style, claims []*coordinatorv1.Claim, now time.Time) string {
 	if len(claims) == 0 {
 		return ""
 	}
-	t := Table{Width: s.Width, Columns: Columns("/MODEL", ">GiB", ">CONTEXT", ">BUSY", "~STATE")}
+	t := Table{Width: s.Width, Columns: Columns("/MODEL", ">OLLAMA SAYS", ">CONTEXT", ">BUSY", "~STATE")}
 	for _, c := range claims {
-		busy, context := "-", "?"
+		size, busy, context := "-", "-", "?" // of a load Ollama says nothing yet
 		if !c.GetLoading() {
-			busy = fmt.Sprintf("%d/%d", c.GetBusy(), c.GetSlots())
+			size, busy = GiB(c.GetBytes()), fmt.Sprintf("%d/%d", c.GetBusy(), c.GetSlots())
 		}
 		if c.GetContext() > 0 {
 			context = Count(int64(c.GetContext()))
 		}
-		t.Add(Line(c.GetModel()), GiB(c.GetBytes()), context, busy, strings.Join(claimWords(c, now), ", "))
+		t.Add(Line(c.GetModel()), size, context, busy, strings.Join(claimWords(c, now), ", "))
 	}
 	return t.String()
 }
@@ -123,7 +124,7 @@ func claimWords(c *coordinatorv1.Claim, now time.Time) []string {
 	}
 	switch {
 	case c.GetLoading():
-		return []string{ClaimState(c, now)}
+		return []string{ClaimState(c, now) + ", counted with " + GiB(c.GetBytes())}
 	case c.GetLeaving():
 		out = append(out, "is being unloaded")
 	case c.GetForeign():

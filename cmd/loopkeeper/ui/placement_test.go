@@ -57,6 +57,7 @@ func aFit() *coordinatorv1.FitResponse {
 			Evict: []*coordinatorv1.Eviction{{Model: "qwen3:8b", Bytes: *gib(9), Busy: 2}, {Model: "bge-m3:latest", Bytes: *gib(1.2)}}},
 		{Node: "den", State: "paused", Verdict: "no", Slots: 1, Devices: 1, Need: need, Pools: aPool(11.6, 0, 0.2, 2), AvailableBytes: gib(9.6), ShortBytes: *gib(12.3), Why: "needs 21.9 GiB at 8192 tokens, has 9.6 GiB when empty"},
 		{Node: "mini", State: "up", Verdict: "yes", Slots: 1, Need: need, Pools: aPool(48, 0, 8, 4.8), AvailableBytes: gib(35.2), LargestContext: 40960, LargestEmpty: 40960},
+		{Node: "heap", State: "up", Pulled: true, Verdict: "blocked", Slots: 1, Need: need, Pools: aPool(23.7, 1.2, 9.4, 0.2), AvailableBytes: gib(12.9), ShortBytes: *gib(9), LargestEmpty: 13056, Why: "what takes the rest stays"},
 		{Node: "shed", State: "lost", Verdict: "unknown", Slots: 1, Why: "its memory is not known"},
 	}}
 }
@@ -71,9 +72,10 @@ func TestPlacementScreensFitEightyColumns(t *testing.T) {
 			{Node: "mini", Verdict: "fits", NeedBytes: 7 << 30, AvailableBytes: &available, Why: "needs 7.0 GiB, 23.0 GiB available", WaitNanos: 2e9, LoadNanos: 14e9, ServeNanos: 9e9},
 			{Node: "shed", Verdict: "excluded", Why: "draining: it takes nothing new until it is resumed"}}}
 	for name, screen := range map[string]string{
-		"fleet-80":    Nodes(s, fleet, "mdns on every usable interface", noon),
-		"node-80":     Node(s, fleet.GetNodes()[0], noon),
-		"fit-80":      Fit(s, aFit()),
+		"fleet-80": Nodes(s, fleet, "mdns on every usable interface", noon),
+		"node-80":  Node(s, fleet.GetNodes()[0], noon),
+		"fit-80": Fit(s, aFit(), FitNews{LeftOut: map[string]string{"mini": "it did not fit there a short while ago; not tried again for 4m10s"},
+			Stays: map[string][]string{"heap": {"bge-m3:latest, loaded by somebody else", "9.4 GiB of other programs"}}}),
 		"decision-80": Decisions(s, []*coordinatorv1.Explanation{decided}, noon),
 	} {
 		t.Run(name, func(t *testing.T) {

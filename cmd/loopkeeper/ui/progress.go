@@ -103,6 +103,7 @@ type Lines struct {
 	ended map[string]bool // steps that were said to have ended
 	logs  []string        // of the script, as last seen
 	away  bool
+	still stillness
 }
 
 // quiet is the longest silence while work is under way.
@@ -125,6 +126,10 @@ func (l *Lines) Show(r *coordinatorv1.Run, now time.Time) {
 		l.line(now, "log  %s", Line(text))
 	}
 	l.logs = r.GetLogs()
+	if text := l.still.news(r, now); text != "" {
+		l.last = now
+		l.line(now, "%s", text)
+	}
 	if calls := Calls(r); len(calls) > 1 || len(calls) == 1 && calls[0].GetKind() != "batch" {
 		l.steps(r, calls, now)
 		return
