@@ -25,12 +25,11 @@ type Accepted struct {
 	Body    string          // SHA-256 of the artifact that Result names, "" for a value: it is forgotten with that
 }
 
-// Schedule is what starts runs by itself. The ledger does not know what is in Spec and State.
+// Schedule is what starts runs by itself.
 type Schedule struct {
 	Name    string
 	Updated time.Time
-	Spec    json.RawMessage // what the user said; nil removes the schedule
-	State   json.RawMessage // what became of it so far; nil is stored as null
+	Value   json.RawMessage // what the user said and what became of it, the scheduler's own; nil removes the schedule
 }
 
 // checkReuse finds what would make the ledger unreadable.
@@ -42,7 +41,7 @@ func (c Commit) checkReuse() error {
 		}
 	}
 	for _, s := range c.Schedules {
-		if s.Name == "" || s.Spec != nil && !json.Valid(s.Spec) || s.State != nil && !json.Valid(s.State) {
+		if s.Name == "" || s.Value != nil && !json.Valid(s.Value) {
 			return apierr.New(apierr.InvalidArgument, "the schedule %q lacks a name or is no valid JSON", s.Name)
 		}
 	}
@@ -67,15 +66,11 @@ func (s *SQLite) insertAccepted(ctx context.Context, tx *sql.Tx, accepted []Acce
 func insertSchedules(ctx context.Context, tx *sql.Tx, schedules []Schedule) error {
 	for _, s := range schedules {
 		var err error
-		if s.Spec == nil {
+		if s.Value == nil {
 			_, err = tx.ExecContext(ctx, `DELETE FROM schedule WHERE name = ?`, s.Name)
 		} else {
-			state := s.State
-			if state == nil {
-				state = json.RawMessage("null")
-			}
-			_, err = tx.ExecContext(ctx, `INSERT INTO schedule (name, updated, spec, state) VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE
-				SET updated = excluded.updated, spec = excluded.spec, state = excluded.state`, s.Name, formatTime(s.Updated), string(s.Spec), string(state))
+			_, err = tx.ExecContext(ctx, `INSERT INTO schedule (name, updated, value) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE
+				SET updated = excluded.updated, value = excluded.value`, s.Name, formatTime(s.Updated), string(s.Value))
 		}
 		if err != nil {
 			return fmt.Errorf("write the schedule %s: %w", s.Name, err)
@@ -102,12 +97,12 @@ func (s *SQLite) Accepted(ctx context.Context, request string, limit int) ([]Acc
 
 // Schedules implements Store.
 func (s *SQLite) Schedules(ctx context.Context) ([]Schedule, error) {
-	rows, err := s.readers.QueryContext(ctx, `SELECT name, updated, spec, state FROM schedule ORDER BY name`)
+	rows, err := s.readers.QueryContext(ctx, `SELECT name, updated, value FROM schedule ORDER BY name`)
 	return collect(s, rows, err, "list the schedules", func(rows *sql.Rows) (c Schedule, err error) {
 		var at string
-		var spec, state []byte
-		if err = rows.Scan(&c.Name, &at, &spec, &state); err == nil {
-			c.Spec, c.State = spec, state
+		var value []byte
+		if err = rows.Scan(&c.Name, &at, &value); err == nil {
+			c.Value = value
 			c.Updated, err = s.parseTime(at)
 		}
 		return c, err

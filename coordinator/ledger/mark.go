@@ -149,7 +149,7 @@ func (p PrunePolicy) lets(key string) (string, bool) {
 
 // markRows keeps what rows name that belong to no run.
 func (s *SQLite) markRows(ctx context.Context, m *marks) error {
-	for _, query := range []string{"SELECT value FROM meta", "SELECT spec || ' ' || state FROM schedule", "SELECT value FROM learned"} {
+	for _, query := range []string{"SELECT value FROM meta", "SELECT value FROM schedule", "SELECT value FROM learned"} {
 		rows, err := s.readers.QueryContext(ctx, query)
 		err = s.each(rows, err, "read shared values", func(rows *sql.Rows) error {
 			var text sql.RawBytes

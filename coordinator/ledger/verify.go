@@ -17,7 +17,7 @@ var checks = []string{
 	`SELECT 'run ' || run_id, 'event ' || seq || ' carries no valid JSON' FROM event WHERE NOT json_valid(payload)`,
 	`SELECT 'run ' || id, 'its summary is no valid JSON' FROM run WHERE NOT json_valid(summary)`,
 	`SELECT 'value ' || key, 'is no valid JSON' FROM meta WHERE NOT json_valid(value)`,
-	`SELECT 'schedule ' || name, 'is no valid JSON' FROM schedule WHERE NOT (json_valid(spec) AND json_valid(state))`,
+	`SELECT 'schedule ' || name, 'is no valid JSON' FROM schedule WHERE NOT json_valid(value)`,
 	`SELECT 'run ' || run_id, 'an accepted result of step ' || step || ' is no valid JSON' FROM accepted WHERE NOT json_valid(result)`,
 	`SELECT 'run ' || a.run_id, 'an accepted result of step ' || a.step || ' has no body ' || a.body FROM accepted a
 		LEFT JOIN artifact b ON b.sha256 = a.body WHERE a.body IS NOT NULL AND (b.sha256 IS NULL OR b.pruned IS NOT NULL)`,

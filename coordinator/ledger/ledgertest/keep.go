@@ -152,7 +152,7 @@ func testPruneKeeps(t *testing.T, s ledger.Store) {
 	outer := []byte("see " + sha(append(list, '!')))
 	naming(&c, "live", "running", 3, names("lines", sha(outer)), outer, append(list, '!')) // and of a list of lists
 	c.Meta = map[string]json.RawMessage{"workflow/mine": json.RawMessage(`"` + at(5) + `"`)}
-	c.Schedules = []ledger.Schedule{{Name: "n", Updated: At, Spec: json.RawMessage(`{"script":"` + at(6) + `"}`)}}
+	c.Schedules = []ledger.Schedule{{Name: "n", Updated: At, Value: json.RawMessage(`{"script":"` + at(6) + `"}`)}}
 	naming(&c, "live", "running", 4, json.RawMessage(`{}`))
 	c.Runs[len(c.Runs)-1].Summary = json.RawMessage(`{"output":"` + at(7) + `"}`)
 	appendOK(t, s, c)

@@ -64,21 +64,22 @@ func accepted(t *testing.T, s ledger.Store, request string, limit int) []ledger.
 }
 
 func testSchedules(t *testing.T, s ledger.Store) {
-	nightly := ledger.Schedule{Name: "nightly", Updated: At, Spec: json.RawMessage(`{"cron":"0 3 * * *","zone":"Europe/Berlin"}`), State: json.RawMessage(`{"fired":1}`)}
-	inbox := ledger.Schedule{Name: "inbox", Updated: At, Spec: json.RawMessage(`{"folder":"/in"}`)}
+	nightly := ledger.Schedule{Name: "nightly", Updated: At, Value: json.RawMessage(`{"cron":"0 3 * * *","fired":1}`)}
+	inbox := ledger.Schedule{Name: "inbox", Updated: At, Value: json.RawMessage(`{"folder":"/in"}`)}
 	appendOK(t, s, ledger.Commit{Schedules: []ledger.Schedule{nightly, inbox}})
-	nightly.Updated, nightly.State = At.Add(time.Hour), json.RawMessage(`{"fired":2}`)
-	c := Story("r1", "queued", 1, 1) // a firing and its run are one commit
+	nightly.Updated, nightly.Value = At.Add(time.Hour), json.RawMessage(`{"cron":"0 3 * * *","fired":2}`)
+	c := Story("r1", "queued", 1, 1) // a firing and its run can be one commit
 	c.Schedules = []ledger.Schedule{nightly}
 	appendOK(t, s, c)
-	inbox.State = json.RawMessage("null")
 	wantSame(t, schedules(t, s), []ledger.Schedule{inbox, nightly})
-	c.Schedules[0].State = json.RawMessage(`{"fired":3}`)
+	again := nightly
+	again.Value = json.RawMessage(`{"cron":"0 3 * * *","fired":3}`)
+	c.Schedules = []ledger.Schedule{again}
 	wantCode(t, s.Append(t.Context(), c), apierr.Conflict) // its event is there: neither goes in
 	wantSame(t, schedules(t, s), []ledger.Schedule{inbox, nightly})
 	appendOK(t, s, ledger.Commit{Schedules: []ledger.Schedule{{Name: "inbox"}, {Name: "never"}}})
 	wantSame(t, schedules(t, s), []ledger.Schedule{nightly})
-	for _, bad := range []ledger.Schedule{{Spec: json.RawMessage("{}")}, {Name: "x", Spec: json.RawMessage("{")}, {Name: "x", Spec: json.RawMessage("{}"), State: json.RawMessage("{")}} {
+	for _, bad := range []ledger.Schedule{{Value: json.RawMessage("{}")}, {Name: "x", Value: json.RawMessage("{")}} {
 		wantCode(t, s.Append(t.Context(), ledger.Commit{Schedules: []ledger.Schedule{bad}}), apierr.InvalidArgument)
 	}
 }

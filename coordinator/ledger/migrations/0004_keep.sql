@@ -21,12 +21,11 @@ CREATE TABLE accepted (
 CREATE INDEX accepted_request ON accepted (request, pos);
 CREATE INDEX accepted_body ON accepted (body) WHERE body IS NOT NULL;
 
--- What starts runs by itself: spec is what the user said, state is what became of it so far.
+-- What starts runs by itself: what the user said, and what became of it so far.
 CREATE TABLE schedule (
     name    TEXT PRIMARY KEY,
     updated TEXT NOT NULL,
-    spec    TEXT NOT NULL,
-    state   TEXT NOT NULL
+    value   TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- What was dropped of a run, and when, by the key under which its events name the bodies.
