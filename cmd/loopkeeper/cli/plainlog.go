@@ -30,14 +30,20 @@ func (p plainLog) Handle(_ context.Context, r slog.Record) error {
 	}
 	var b strings.Builder
 	b.WriteString(p.facts)
+	said := map[string]string{}
 	r.Attrs(func(a slog.Attr) bool {
+		said[a.Key] = a.Value.String()
 		b.WriteString(fact(a))
 		return true
 	})
+	facts := b.String()
+	if said["node"] != "" && said["kind"] != "" && said["err"] == "" { // what happened to a machine: the text names it and all else
+		facts = "; loopkeeper nodes " + said["node"] + " says more"
+	}
 	word := map[slog.Level]string{slog.LevelWarn: "warning: ", slog.LevelError: "error: "}[r.Level]
 	p.lock.Lock()
 	defer p.lock.Unlock()
-	_, err := fmt.Fprintf(p.w, "%s %s%s%s\n", r.Time.Local().Format("15:04:05"), word, r.Message, b.String())
+	_, err := fmt.Fprintf(p.w, "%s %s%s%s\n", r.Time.Local().Format("15:04:05"), word, r.Message, facts)
 	return err
 }
 
