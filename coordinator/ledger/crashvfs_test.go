@@ -20,6 +20,10 @@ type disk struct {
 	crashAt int // the operation at which power fails, 0 for never
 	off     bool
 	lies    bool // a sync returns at once and does nothing
+
+	bodies  map[string]*file // by path, as the running system sees them, their folders included; see crashDrive
+	entries map[string]*file // as their names certainly are
+	namings []naming         // since the last sync of their folders
 }
 
 type file struct {
@@ -39,7 +43,11 @@ type change struct {
 const sector = 512
 
 func newDisk(seed uint64) *disk {
-	return &disk{rng: rand.New(rand.NewPCG(seed, 1)), files: map[string]*file{}, removed: map[string]*file{}}
+	return emptyDisk(rand.New(rand.NewPCG(seed, 1)))
+}
+
+func emptyDisk(rng *rand.Rand) *disk {
+	return &disk{rng: rng, files: map[string]*file{}, removed: map[string]*file{}, bodies: map[string]*file{}, entries: map[string]*file{}}
 }
 
 // spend counts an operation; at the fatal one, and ever after, it fails.
@@ -56,8 +64,8 @@ func (d *disk) spend() error {
 
 // reboot returns the disk as the next start finds it.
 func (d *disk) reboot() *disk {
-	next := &disk{rng: d.rng, files: map[string]*file{}, removed: map[string]*file{}}
-	survive := func(name string, f *file) {
+	next := emptyDisk(d.rng)
+	survive := func(f *file) *file {
 		for _, c := range f.pending {
 			if c.data == nil {
 				if d.rng.IntN(2) == 0 {
@@ -71,18 +79,20 @@ func (d *disk) reboot() *disk {
 				}
 			}
 		}
-		next.files[name] = &file{disk: next, view: append([]byte(nil), f.platter...), platter: f.platter, named: true}
+		f.pending = nil
+		return &file{disk: next, view: append([]byte(nil), f.platter...), platter: f.platter, named: true}
 	}
 	for name, f := range d.removed {
 		if d.rng.IntN(2) == 0 {
-			survive(name, f)
+			next.files[name] = survive(f)
 		}
 	}
 	for name, f := range d.files {
 		if f.named || d.rng.IntN(2) == 0 {
-			survive(name, f)
+			next.files[name] = survive(f)
 		}
 	}
+	d.rebootBodies(next, survive)
 	return next
 }
 
