@@ -54,12 +54,23 @@ type judgement struct {
 	handled   map[place]bool
 	keys      map[string]bool // left out on purpose
 	collected map[int]bool    // steps whose failure the script collected
+	void      int             // items without a result whose work a rollback made void
 }
 
 // Acceptance adds up what is expected and what is done so far, in time that grows with the number of items.
 func (s *State) Acceptance() *Acceptance {
-	_, a := s.shortfalls()
-	return a
+	_, j := s.shortfalls()
+	return j.a
+}
+
+// share is how much of what was expected is covered or, where nothing was named, of the items that count.
+func (j *judgement) share() float64 {
+	if j.a.Expected > 0 {
+		return float64(j.a.Covered) / float64(j.a.Expected)
+	}
+	c := j.Counts
+	c.Total -= j.void
+	return c.Coverage()
 }
 
 func (a *Acceptance) empty() bool {
@@ -71,7 +82,7 @@ const maxShortfalls = 20
 
 // shortfalls says why the run's task is not done although its program may be: nothing when all that was expected is covered or
 // handled, no failure was swallowed or collected, every loop reached its goal and every output rests on steps that succeeded.
-func (s *State) shortfalls() ([]string, *Acceptance) {
+func (s *State) shortfalls() ([]string, *judgement) {
 	j := &judgement{State: s, a: &Acceptance{}, handled: map[place]bool{}, keys: map[string]bool{}, collected: map[int]bool{}}
 	for _, c := range s.Collected {
 		for _, f := range c.Failures {
@@ -83,7 +94,11 @@ func (s *State) shortfalls() ([]string, *Acceptance) {
 	j.handle()
 	var out []string
 	for _, st := range s.Requests {
-		if !st.Note && !j.sound(st) && !s.undone(st.Pos) {
+		switch {
+		case st.Note || j.sound(st):
+		case s.undone(st.Pos):
+			j.void += st.Counts.Total - st.Counts.Succeeded
+		default:
 			out = append(out, j.missing(st))
 		}
 	}
@@ -92,7 +107,7 @@ func (s *State) shortfalls() ([]string, *Acceptance) {
 	if n := len(out); n > maxShortfalls {
 		out = append(out[:maxShortfalls:maxShortfalls], fmt.Sprintf("and %d more", n-maxShortfalls))
 	}
-	return out, j.a
+	return out, j
 }
 
 // sound says whether a step counts as done: it succeeded, or its failures are handled.
@@ -131,7 +146,7 @@ func (j *judgement) missing(st *Step) string {
 		return fmt.Sprintf("step %d (%s): the run %s is %s", st.Pos, st.Kind, st.Child.Run, st.Child.Status)
 	case st.Failure != nil:
 		return fmt.Sprintf("step %d (%s): %s", st.Pos, st.Kind, st.Failure.Message)
-	case st.Status == StepUnknown:
+	case st.Status == StepUnknown, st.writing():
 		return fmt.Sprintf("step %d (%s): whether it happened is unknown", st.Pos, st.Kind)
 	default:
 		return fmt.Sprintf("step %d (%s) is not done", st.Pos, st.Kind)
@@ -159,7 +174,7 @@ func (j *judgement) handle() {
 		j.book(&j.a.Waived, *w.Step, item, Handled{Reason: w.Reason})
 	}
 	for _, f := range j.claims.fallbacks {
-		if by := j.Step(*f.By); by != nil && by.Status == StepSucceeded && j.sound(by) {
+		if by := j.Step(*f.By); by != nil && !by.Note && *f.By != *f.Step && by.Status == StepSucceeded && j.sound(by) {
 			j.book(&j.a.Fallbacks, *f.Step, f.Item, Handled{By: *f.By})
 		}
 	}

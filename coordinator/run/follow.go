@@ -78,24 +78,27 @@ func (s *State) verdict() Status {
 	return Completed
 }
 
-// ended is the run's last event, with the counts as they will be when all that is open is cancelled.
+// ended is the run's last event, with the counts as they will be when all that is open is stopped.
 func (s *State) ended(as Status, err *Error, d *Divergence, now time.Time) *Ended {
 	c := s.Counts
+	for f := range s.Flights {
+		if f.External { // it becomes unknown
+			c.Running--
+			c.Failed++
+		}
+	}
 	c.Cancelled += c.Running + c.Waiting
 	c.Running, c.Waiting = 0, 0
-	e := &Ended{Status: as, Error: err, Divergence: d, Coverage: c.Coverage(), Counts: c, Limit: s.limitEnd(now)}
-	list, a := s.shortfalls()
+	list, j := s.shortfalls()
+	e := &Ended{Status: as, Error: err, Divergence: d, Coverage: j.share(), Counts: c, Limit: s.limitEnd(now)}
 	if as != Completed {
 		e.Shortfalls = list
 		if e.Limit != nil {
 			e.Shortfalls = append([]string{e.Limit.String()}, list...)
 		}
 	}
-	if !a.empty() {
-		e.Acceptance = a
-	}
-	if a.Expected > 0 {
-		e.Coverage = float64(a.Covered) / float64(a.Expected)
+	if !j.a.empty() {
+		e.Acceptance = j.a
 	}
 	return e
 }

@@ -333,7 +333,7 @@ func (s *State) rollBack(st *Step, m *PhaseMoved) {
 	if len(st.Items) > 0 && st.low == len(st.Items) || len(st.Items) == 0 && slices.Contains(s.due, st.Pos) {
 		return // it has ended, and only its event is missing
 	}
-	if len(st.Items) == 1 && (st.Status == StepUnknown || st.Items[0].Flight != nil && st.Items[0].Flight.External) {
+	if st.Status == StepUnknown || st.writing() {
 		return // what is written outside is not undone by looking away
 	}
 	s.stop(st, StepCancelled)
@@ -341,13 +341,14 @@ func (s *State) rollBack(st *Step, m *PhaseMoved) {
 	s.due = append(s.due, st.Pos)
 }
 
-// answered notes that the script has been told where its pipeline stands.
+// answered notes that the script has been told where its pipeline stands. What it asked for before, it asked in the old phase.
 func (s *State) answered(st *Step) {
 	if st.spec == nil {
 		return
 	}
-	if p := s.Pipeline(st.spec.Pipeline); p != nil {
-		p.stale = false
+	if p := s.Pipeline(st.spec.Pipeline); p != nil && p.stale {
+		p.stale, p.entered = false, st.Pos+1
+		p.undone[len(p.undone)-1].to = st.Pos
 	}
 }
 

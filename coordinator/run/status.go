@@ -51,7 +51,7 @@ var transitions = map[Status][]Status{
 	Queued:    {Running, Suspended, Failed, Cancelled},
 	Running:   {Waiting, Suspended, Completed, Incomplete, Failed, TimedOut, Exhausted, Cancelled, Diverged},
 	Waiting:   {Running, Suspended, Failed, TimedOut, Exhausted, Cancelled, Diverged},
-	Suspended: {Queued, Running, Cancelled, Diverged},
+	Suspended: {Queued, Running, Waiting, Cancelled, Diverged},
 }
 
 // StepStatus is where a step stands, or one item of a batch.

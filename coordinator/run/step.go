@@ -176,6 +176,11 @@ func (st *Step) unlist(i int) {
 	_ = st.waiting[0].remove(i) || st.waiting[1].remove(i) || st.later.remove(i)
 }
 
+// writing says whether a tool is writing outside for the step.
+func (st *Step) writing() bool {
+	return len(st.flying) > 0 && st.Items[st.flying[0]].Flight.External
+}
+
 // move changes an item's status and all that depends on it. A batch is as far as its furthest item.
 func (s *State) move(st *Step, i int, to StepStatus) {
 	it := &st.Items[i]

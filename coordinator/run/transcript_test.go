@@ -2,6 +2,7 @@ package run
 
 import (
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,7 +13,9 @@ import (
 var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
 
 // The transcripts are commands in and events out, as a person would read them in the ledger.
-var stories = map[string]func(*tape){
+var stories = merged(firstStories, waitStories, toolStories, phaseStories, limitStories, acceptStories)
+
+var firstStories = map[string]func(*tape){
 	"batch-completes": func(tp *tape) {
 		tp.ask(KindBatch, `{"items":["a",{"ref":"ff","name":"b.md","bytes":3}],"model":"small","prompt":"{{item}}","schema":{}}`)
 		a, b := tp.place(0, 0, "n1"), tp.place(0, 1, "n2")
@@ -96,9 +99,26 @@ var stories = map[string]func(*tape){
 	},
 }
 
+func merged(all ...map[string]func(*tape)) map[string]func(*tape) {
+	out := map[string]func(*tape){}
+	for _, m := range all {
+		maps.Copy(out, m)
+	}
+	return out
+}
+
 // pins are what the runs of some stories have pinned.
 var pins = map[string]Created{
-	"limit-reached": {Limits: Limits{ActiveSeconds: 2}},
+	"limit-reached":          {Limits: Limits{ActiveSeconds: 2}},
+	"spawn-too-deep":         {Limits: Limits{SpawnDepth: 1}, Parent: &Parent{Run: "aaaa", Pos: 3, Depth: 1}},
+	"tokens-exhausted":       {Limits: Limits{Tokens: 30}},
+	"calls-exhausted":        {Limits: Limits{Calls: 2}},
+	"result-too-large":       {Limits: Limits{ArtifactBytes: 20}},
+	"time-out-while-waiting": {Limits: Limits{ActiveSeconds: 2}},
+	"submitted-and-missing":  {Submitted: []Submitted{{Key: "a.md"}, {Key: "b.md"}, {Key: "c.md"}}},
+	"chunks-and-lines":       {Submitted: []Submitted{{Key: "data.jsonl", Ref: "dd", Lines: 4}, {Key: "x.md"}}},
+	"waived-and-made-good":   {Submitted: []Submitted{{Key: "a.md"}, {Key: "b.md"}, {Key: "c.md"}, {Key: "d.md"}}},
+	"reused":                 {Base: &Base{Run: "aaaa", Failed: true}},
 }
 
 func TestTranscripts(t *testing.T) {

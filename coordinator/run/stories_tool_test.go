@@ -1,0 +1,86 @@
+package run
+
+import "encoding/json"
+
+// use places the next attempt of a tool.
+func (tp *tape) use(pos int, external bool) AttemptID {
+	tp.t.Helper()
+	id := tp.s.Requests[pos].next(0)
+	tp.do(Place{AttemptID: id, Node: "coordinator", External: external})
+	return id
+}
+
+var toolStories = map[string]func(*tape){
+	"tool": func(tp *tape) {
+		tp.ask(KindTool, `{"input":{"path":"a"},"name":"file.read","retry":{"attempts":2}}`)
+		tp.fail(tp.use(0, false), "tool_failed", Again)
+		tp.do(Begin{tp.use(0, false)})
+		tp.succeed(AttemptID{Pos: 0, Phase: Work, Number: 2}, `{"text":"x"}`)
+		tp.returns()
+		tp.want(Completed)
+	},
+	"write-did-not-happen": func(tp *tape) {
+		tp.ask(KindTool, `{"input":{},"name":"mail.send"}`)
+		tp.fail(tp.use(0, true), KindUnknown, Never) // the coordinator died while it was sent
+		tp.want(Waiting)
+		_, _ = tp.try(Place{AttemptID: AttemptID{Pos: 0, Phase: Work, Number: 2}, External: true}) // refused: not before it is known
+		tp.do(Resolve{Pos: 0, By: "ada", Comment: "it is not in the outbox"})
+		tp.want(Running)
+		tp.succeed(tp.use(0, true), `{"id":7}`)
+		tp.returns()
+		tp.want(Completed)
+	},
+	"write-happened": func(tp *tape) {
+		tp.ask(KindTool, `{"input":{},"name":"mail.send"}`)
+		tp.fail(tp.use(0, true), KindNodeLost, OtherNode)
+		tp.do(Resolve{Pos: 0, Happened: true, Result: Content{Value: json.RawMessage(`{"id":7}`)}, By: "mail.send"})
+		_, _ = tp.try(Resolve{Pos: 0, By: "ada"}) // refused: it is resolved
+		tp.returns()
+		tp.want(Completed)
+	},
+	"cancelled-in-a-write": func(tp *tape) {
+		tp.ask(KindTool, `{"input":{},"name":"mail.send"}`)
+		tp.use(0, true)
+		tp.do(Cancel{Reason: "stop"})
+		tp.want(Cancelled) // and the step is unknown
+	},
+	"checked-sent-back-judged": func(tp *tape) {
+		tp.ask(KindGenerate, `{"check":true,"evaluate":{"criteria":["good"],"model":"judge"},"model":"small","prompt":"x","schema":{}}`)
+		tp.succeed(tp.place(0, 0, "n1"), `"long"`)
+		_, _ = tp.try(Place{AttemptID: AttemptID{Pos: 0, Phase: Work, Number: 2}}) // refused: it is being checked
+		tp.check(0, 0, false, "too long")
+		tp.succeed(tp.place(0, 0, "n1"), `"short"`)
+		tp.check(0, 0, true)
+		tp.succeed(tp.place(0, 0, "n2"), `{"verdict":"passed","reasons":[]}`)
+		tp.check(0, 0, true) // not wanted any more
+		tp.returns()
+		tp.want(Completed)
+	},
+	"check-failed": func(tp *tape) {
+		tp.ask(KindBatch, `{"check":true,"items":["a","b"],"model":"small","prompt":"{{item}}","retry":{"attempts":1},"schema":{}}`)
+		tp.succeed(tp.place(0, 0, "n1"), `1`)
+		tp.succeed(tp.place(0, 1, "n1"), `2`)
+		tp.check(0, 1, true)
+		tp.check(0, 0, false)
+		tp.returns()
+		tp.want(Incomplete)
+	},
+	"reused": func(tp *tape) {
+		from := From{Run: "aaaa"}
+		tp.ask(KindBatch, `{"check":true,"items":["a","b"],"model":"small","prompt":"{{item}}"}`)
+		tp.do(Reuse{Pos: 0, Item: 0, From: from, Result: Content{Ref: "ff", Bytes: 3, Text: true}, Node: "n1", Report: Report{Model: "small", OutputTokens: 5}})
+		id := tp.place(0, 1, "n1")
+		_, _ = tp.try(Reuse{Pos: 0, Item: 1, From: from, Result: Content{Value: json.RawMessage(`1`)}}) // refused: it is under way
+		tp.succeed(id, `1`)
+		tp.check(0, 1, true)
+		tp.ask(KindApprove, `{"title":"Go on?"}`)
+		tp.do(Reuse{Pos: 1, From: From{Run: "aaaa", Pos: 1}, Result: Content{Value: json.RawMessage(`{"by":"ada","comment":"","outcome":"approved","timed_out":false}`)}})
+		tp.returns()
+		tp.want(Completed)
+	},
+}
+
+func (tp *tape) check(pos, item int, passed bool, reasons ...string) {
+	tp.t.Helper()
+	tp.do(Yield{Checks: []CheckAnswer{{pos, item, Checked{passed, reasons}}}})
+}
