@@ -64,6 +64,60 @@ func sequence(t testing.TB, n int) []Event {
 	return all
 }
 
+// A long run keeps little of a step that has ended.
+func TestALongRunIsSmallInMemory(t *testing.T) {
+	const n = 2_000
+	events := sequence(t, n)
+	bytes, s := held(func() *State { return refold(t, events) })
+	if per := bytes / n; per > 3000 {
+		t.Errorf("a step takes %d bytes, ten thousand %d MB", per, per*10_000>>20)
+	}
+	runtime.KeepAlive(s)
+	runtime.KeepAlive(events)
+}
+
+// BenchmarkJudgedBatch lets the judge lag behind the work by the whole batch: what waits must not be looked at again each time.
+func BenchmarkJudgedBatch(b *testing.B) {
+	for _, n := range []int{2_000, 20_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				judged(b, n)
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*n), "µs/item")
+		})
+	}
+}
+
+func judged(t testing.TB, n int) {
+	s, now := &State{}, birth
+	do := func(cmd Command) {
+		if _, err := Execute(s, cmd, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do(Create{Created{ID: "k3f9", Script: "abc"}})
+	do(Start{})
+	do(Yield{Requests: []Request{{Kind: KindBatch, Lines: &Lines{Count: n, Index: "ee"},
+		Body: json.RawMessage(`{"evaluate":{"criteria":["good"],"model":"judge"},"items":{"lines":{"bytes":40,"name":"d","ref":"dd"}},"model":"small","prompt":"{{item}}"}`)}}})
+	for _, phase := range []Phase{Work, Judge} {
+		for range n {
+			tickets, _ := s.Ready(now, 8)
+			at := tickets[0].AttemptID
+			for _, tk := range tickets {
+				if tk.Phase == phase {
+					at = tk.AttemptID
+					break
+				}
+			}
+			do(Place{AttemptID: at, Node: "n1", Model: "m"})
+			do(Finish{AttemptID: at, Result: Content{Value: json.RawMessage(`{"verdict":"passed"}`)}})
+		}
+	}
+	if s.Counts.Succeeded != n {
+		t.Fatalf("%+v", s.Counts)
+	}
+}
+
 // BenchmarkReplay folds recorded events of runs of 1k, 3k and 10k steps: the time per step must not grow.
 func BenchmarkReplay(b *testing.B) {
 	for _, n := range []int{1_000, 3_000, 10_000} {

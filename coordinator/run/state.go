@@ -125,6 +125,12 @@ func (s *State) WriteKey(pos, item int) string {
 // InFlight is how many attempts are under way.
 func (s *State) InFlight() int { return s.flights }
 
+// Flying says whether exactly this attempt is under way. One that a rollback stopped is not: its call is to be cancelled.
+func (s *State) Flying(a AttemptID) bool {
+	_, it := s.flying(a)
+	return it != nil
+}
+
 // Flights calls yield for every attempt under way, by step and item.
 func (s *State) Flights(yield func(*Flight) bool) {
 	for st := range s.Open {
