@@ -64,7 +64,8 @@ func (b *bid) total(n int) time.Duration {
 
 // rounds is how often the slots are filled for n tasks.
 func (b *bid) rounds(n int) time.Duration {
-	return time.Duration((n + b.s.fit.slots - 1) / b.s.fit.slots)
+	slots := b.s.fit.parallel()
+	return time.Duration((n + slots - 1) / slots)
 }
 
 // option is what a load on a site would take, apart from what depends on the group. It holds until something changes on the node.

@@ -119,11 +119,11 @@ func TestCapsAndRatesHold(t *testing.T) {
 	}
 	waiting[4].Resources = []string{"host", "browser"}
 	s := Snapshot{Now: noon, Nodes: []Node{node}, Waiting: waiting, Resources: map[string]Resource{
-		"browser": {Cap: 3, InUse: 1}, "host": {Rate: 0.5, Tokens: 0.25}}}
+		"browser": {Cap: 3, InUse: 1}, "host": {Rate: 0.5, Tokens: 0.25, Behind: 40}}}
 	plan := Place(s, Limits{})
 	expect(t, plan, "start alpha llama3.1:8b/1", "start alpha llama3.1:8b/2", "start alpha llama3.1:8b/6",
 		"wait cap llama3.1:8b/3", "wait cap llama3.1:8b/4", "wait rate llama3.1:8b/5")
-	want := []Queue{{Resource: "browser", Cap: 3, InUse: 3, Waiting: 3}, {Resource: "host", Waiting: 1, Next: 1500 * time.Millisecond}}
+	want := []Queue{{Resource: "browser", Cap: 3, InUse: 3, Waiting: 3}, {Resource: "host", Waiting: 41, Next: 1500 * time.Millisecond}}
 	if diff := cmp.Diff(want, plan.Queues); diff != "" {
 		t.Errorf("queues (-want +got):\n%s", diff)
 	}
@@ -384,6 +384,21 @@ func TestSenselessFiguresBreakNothing(t *testing.T) {
 			if v.Expect.Finish() < 0 {
 				t.Fatalf("%s would end at %s", d.Task, v.Expect.Finish())
 			}
+		}
+	}
+}
+
+// Nor does a report of millions of slots or calls cost a plan time or memory.
+func TestAbsurdNumbersOfCallsAreBounded(t *testing.T) {
+	for _, n := range []int{20_000_000, math.MaxInt, -20_000_000} {
+		node := gpuNode("alpha", 24, 23.5, small, middle).load(loadedAt(small, 8192, 1, 1, time.Hour))
+		node.Slots, node.MaxCalls, node.Loaded[0].Busy = n, n, n
+		other := gpuNode("beta", 24, 23.5, small, middle)
+		other.Slots = n
+		p := new(Planner)
+		s := Snapshot{Now: noon, Nodes: []Node{node, other}, Waiting: append(tasks(100, small.Name, time.Hour), tasks(100, middle.Name, time.Hour)...)}
+		if plan := p.Place(s, Limits{}); len(plan.Decisions) < 200 || cap(p.ends) > 10*mostAtOnce {
+			t.Errorf("%d: %d decisions, room for the ends of %d calls", n, len(plan.Decisions), cap(p.ends))
 		}
 	}
 }

@@ -41,6 +41,13 @@ func slotsOf(node *Node, model *Model, shape *Shape) int {
 	return max(node.Slots, 1)
 }
 
+// mostAtOnce is how many calls at once are reckoned with, on a model or a node, whatever a report says: time and memory of a plan must not
+// depend on a senseless figure. What the model needs is computed for the slots that are said.
+const mostAtOnce = 1024
+
+// parallel is how many calls at once are reckoned with.
+func (f *fit) parallel() int { return min(f.slots, mostAtOnce) }
+
 // alone reports whether Ollama runs one call of a model at a time. Both may be nil.
 func alone(model *Model, shape *Shape) bool {
 	return model != nil && model.Embedding || shape != nil && (shape.Pooling || slices.Contains(oneSlot, shape.Architecture))

@@ -98,7 +98,7 @@ func (p *Planner) occupy(h *host) {
 			p.warmth[context] = true
 		}
 		began := len(p.all)
-		for k := range l.Busy {
+		for k := range min(l.Busy, mostAtOnce) {
 			left := r.pace.serve(Work{}, r.embeds) / 2 // on average
 			if k < len(l.Calls) {
 				left = r.pace.remaining(l.Calls[k], r.embeds, p.now)
@@ -119,7 +119,7 @@ func (p *Planner) occupy(h *host) {
 		h.residents = append(h.residents, r)
 	}
 	if h.MaxCalls > 0 {
-		h.servers = p.book(p.all, h.MaxCalls)
+		h.servers = p.book(p.all, min(h.MaxCalls, mostAtOnce))
 	}
 	p.settleEnds(h)
 }
@@ -134,7 +134,7 @@ func (p *Planner) newResident(h *host, digest string, context int) resident {
 	if shape.believable() {
 		weights = shape.WeightBytes
 	}
-	return resident{digest: digest, context: context, embeds: embeds, slots: slotsOf(h.Node, m, shape), pace: p.paceOf(h, digest, shape, weights, file)}
+	return resident{digest: digest, context: context, embeds: embeds, slots: min(slotsOf(h.Node, m, shape), mostAtOnce), pace: p.paceOf(h, digest, shape, weights, file)}
 }
 
 // book writes down when n places are free, of which some are taken until the given times. With more taken than there are,

@@ -135,7 +135,7 @@ func (p *Planner) worth(g *group, b *bid, n int, extra time.Duration) bool {
 	if gain <= 0 {
 		return false
 	}
-	rate := p.hosts[b.s.host].throughput(b.s.fit.slots, b.serve)
+	rate := p.hosts[b.s.host].throughput(b.s.fit.parallel(), b.serve)
 	moved := min(max(int(float64(g.mixed(b, rate)-b.ready)*rate), 1), n, many)
 	return gain*time.Duration(moved+1)/2 > b.o.cost+p.damage(g, b, moved)
 }
@@ -182,7 +182,7 @@ func (p *Planner) plan(g *group, b *bid, n int) {
 	switch {
 	case b.now:
 		p.carryOut(g, b)
-		g.planned += b.s.fit.slots
+		g.planned += b.s.fit.parallel()
 	case !b.held && h.loading == nil && h.clearing == nil && !slices.ContainsFunc(b.o.way.evict, h.defended):
 		h.reserve(g, b.o.way)
 	}
@@ -198,7 +198,7 @@ func (h *host) defended(j int) bool {
 // expect books what is coming.
 func (p *Planner) expect(g *group, b *bid, n int) {
 	h := p.hosts[b.s.host]
-	rate := h.throughput(b.s.fit.slots, b.serve)
+	rate := h.throughput(b.s.fit.parallel(), b.serve)
 	if g.rate == 0 {
 		g.level = b.ready + b.rounds(n)*b.serve
 	} else {
@@ -218,7 +218,7 @@ func (p *Planner) expect(g *group, b *bid, n int) {
 
 // come adds a model that is on its way: ready when it is loaded, until it has served what waits for it.
 func (p *Planner) come(h *host, s *site, ready, until time.Duration) {
-	r := resident{digest: s.fit.digest, context: s.fit.context, slots: s.fit.slots, pace: s.pace, coming: true, wanted: true, queued: true}
+	r := resident{digest: s.fit.digest, context: s.fit.context, slots: s.fit.parallel(), pace: s.pace, coming: true, wanted: true, queued: true}
 	from := int32(len(p.ends))
 	for range r.slots {
 		p.ends, p.saved = append(p.ends, until), append(p.saved, ready)

@@ -93,7 +93,7 @@ func (p *Planner) queues() []Queue {
 	var out []Queue
 	for i := range p.resources {
 		r := &p.resources[i]
-		out = append(out, Queue{Resource: r.name, Cap: r.Cap, InUse: r.InUse, Waiting: r.waiting, Next: r.next()})
+		out = append(out, Queue{Resource: r.name, Cap: r.Cap, InUse: r.InUse, Waiting: r.waiting + r.Behind, Next: r.next()})
 	}
 	slices.SortFunc(out, func(a, b Queue) int { return cmp.Compare(a.Resource, b.Resource) })
 	return out

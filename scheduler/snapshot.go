@@ -22,6 +22,7 @@ type Resource struct {
 	InUse  int     // calls of ours that hold it now
 	Rate   float64 // starts per second; 0 means any number
 	Tokens float64 // starts that the rate allows at once now; between 0 and the burst
+	Behind int     // tasks that would hold it and are not in Snapshot.Waiting, because they cannot start next; they count in Queue.Waiting
 }
 
 // Node is one machine with one Ollama, as last reported.
