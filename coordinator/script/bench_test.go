@@ -3,8 +3,10 @@ package script
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 const loop = `import { generate } from "loopkeeper";
@@ -47,6 +49,73 @@ func BenchmarkDeliver(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// stepwise makes steps one after the other; each prompt rests on the answer before.
+const stepwise = `import { generate } from "loopkeeper";
+export default async ({ steps }: { steps: number }) => {
+  let last: any = null;
+  for (let i = 0; i < steps; i++) last = await generate({ model: "m", prompt: "step " + i, item: last, label: "s" + i });
+  return last;
+}`
+
+// replayed gives a script all the answers of a run of so many steps, one after the other.
+func replayed(tb testing.TB, host Host, program Program, steps int) {
+	tb.Helper()
+	ctx := context.Background()
+	s, y, err := host.Start(ctx, Start{Program: program, Input: json.RawMessage(fmt.Sprintf(`{"steps":%d}`, steps))})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer s.Close()
+	for pos := range steps {
+		d := Delivery{Pos: pos, Time: anchor, Value: json.RawMessage(fmt.Sprintf(`{"bytes":1,"facts":{"model":"m","node":"n"},"name":"n","ref":"r%d"}`, pos))}
+		if y, err = s.Deliver(ctx, d); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	if y.End == nil || y.End.Failure != nil {
+		tb.Fatalf("the script did not end well: %+v", y.End)
+	}
+}
+
+// The whole of a replay: the start of the script and every answer of its run.
+func BenchmarkReplay(b *testing.B) {
+	program, err := BundleText("flow.ts", stepwise)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, host := range hosts(Limits{}) {
+		for _, steps := range []int{1000, 3000, 10_000} {
+			b.Run(fmt.Sprintf("%s/%d", name, steps), func(b *testing.B) {
+				before := cpuTime()
+				for b.Loop() {
+					replayed(b, host, program, steps)
+				}
+				b.ReportMetric(float64((cpuTime()-before).Microseconds())/float64(b.N*steps), "cpu-µs/step")
+			})
+		}
+	}
+}
+
+// A replay of N steps costs N, not N². It is measured in CPU time, which a busy machine does not change much.
+func TestReplayIsLinear(t *testing.T) {
+	program := bundled(t, stepwise)
+	cost := func(steps int) time.Duration {
+		least := time.Hour
+		for range 3 {
+			before := cpuTime()
+			replayed(t, NewHost(Limits{CPU: time.Hour}), program, steps)
+			least = min(least, cpuTime()-before)
+		}
+		return least
+	}
+	cost(100)
+	few, many := cost(500), cost(4000)
+	t.Logf("500 steps took %v, 4000 took %v of CPU time", few, many)
+	if many > 16*few {
+		t.Errorf("8 times the steps cost %.1f times the CPU time; a linear replay costs 8 times, a quadratic one 64", float64(many)/float64(few))
 	}
 }
 

@@ -47,7 +47,7 @@ func bundle(read readFile, entry string) (Program, error) {
 		GlobalName:  programGlobal,
 		Platform:    api.PlatformNeutral,
 		Target:      api.ES2017,
-		Supported:   map[string]bool{"bigint": true, "dynamic-import": false},
+		Supported:   map[string]bool{"bigint": true, "dynamic-import": false, "object-rest-spread": true},
 		Charset:     api.CharsetUTF8,
 		KeepNames:   true,
 		Outfile:     "program.js",

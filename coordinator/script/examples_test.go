@@ -3,8 +3,10 @@ package script
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -32,6 +34,54 @@ func TestTheReviewExampleRuns(t *testing.T) {
 	want(t, lines(y.Requests), `output {"name":"findings","sources":[0],"value":[{"file":"a.md","findings":[{"line":1,"problem":"p","quote":"q"}]},{"file":"b.md","findings":[]}]}
 log {"level":"info","text":"1 findings in 1 of 2 files"}
 output {"inferred":true,"name":"result","sources":[0],"value":{"files":2,"findings":1,"reviewed":1}}`)
+}
+
+const (
+	someFile  = `{"bytes":1,"name":"a.md","ref":"aa"}`
+	someModel = `"model":"m"`
+)
+
+// Each example runs to its end whatever the models and people say, and shows what its line in the README promises.
+func TestTheExamplesRun(t *testing.T) {
+	cases := map[string]struct{ input, shows string }{
+		"review.ts":  {reviewInput, "batch output log"},
+		"facts.ts":   {`{"files":[` + someFile + `],` + someModel + `}`, "batch check read generate output"},
+		"letters.ts": {`{"people":[{"name":"A","about":"x"},{"name":"B","about":"y"}],` + someModel + `}`, "question generate approve sleep tool collected"},
+		"shorten.ts": {`{"path":"a.md","words":10,` + someModel + `}`, "tool read until generate"},
+		"nightly.ts": {`{"messages":{"lines":` + someFile + `},"small":"s","large":"l"}`, "batch page expect cover waive fallback"},
+		"feature.ts": {`{"wish":"w","rules":` + someFile + `,` + someModel + `,"judge":"j"}`, "phase generate question evaluate approve"},
+		"answer.ts":  {`{"question":"q","folder":"f",` + someModel + `,"embedder":"e"}`, "plan embed spawn tool batch evaluate"},
+	}
+	files, err := filepath.Glob("../../examples/*.ts")
+	if err != nil || len(files) != len(cases) {
+		t.Errorf("%d examples are tested, of %d", len(cases), len(files))
+	}
+	readme, err := os.ReadFile("../../examples/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			p, err := Bundle("../../examples/" + name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := NewHost(Limits{}).Describe(context.Background(), p)
+			if err != nil || found.Description == "" || len(found.ParamsSchema) == 0 || !strings.Contains(string(readme), "| `"+name+"` |") {
+				t.Errorf("interface %+v, %v; or it is missing in the README", found, err)
+			}
+			seen := map[string]bool{}
+			for seed := range uint64(8) {
+				_, kinds := played(t, NewHost(Limits{}), p, c.input, seed, 1)
+				maps.Copy(seen, kinds)
+			}
+			for _, kind := range strings.Fields(c.shows) {
+				if !seen[kind] {
+					t.Errorf("no run had a %s", kind)
+				}
+			}
+		})
+	}
 }
 
 // The compiler is an npm package that only CI has for sure.

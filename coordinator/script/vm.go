@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -162,11 +163,11 @@ func (v *vm) deliver(d Delivery) (Yield, error) {
 		return v.check(d)
 	}
 	delete(v.pending, d.Pos)
-	text, err := marshal(delivered{Pos: d.Pos, Value: d.Value, Err: d.Err})
+	text, err := settled(d)
 	if err != nil {
 		return Yield{}, fmt.Errorf("deliver position %d: %w", d.Pos, err)
 	}
-	if err := resolve(string(text)); err != nil {
+	if err := resolve(text); err != nil {
 		return v.end(v.failure(err)), nil
 	}
 	return v.yield(), nil
@@ -181,11 +182,13 @@ func ordered(value json.RawMessage) (json.RawMessage, error) {
 	return canonical(value)
 }
 
-// delivered is a delivery as the library reads it.
-type delivered struct {
-	Pos   int             `json:"pos"`
-	Value json.RawMessage `json:"value,omitempty"`
-	Err   *CallError      `json:"err,omitempty"`
+// settled is a delivery as the library reads it: {"pos":…,"value":…} or {"pos":…,"err":…}.
+func settled(d Delivery) (string, error) {
+	if d.Err == nil {
+		return fmt.Sprintf(`{"pos":%d,"value":%s}`, d.Pos, cmp.Or(string(d.Value), "null")), nil
+	}
+	failure, err := marshal(d.Err)
+	return fmt.Sprintf(`{"err":%s,"pos":%d}`, failure, d.Pos), err
 }
 
 // yield says what the script did since the last yield. It ends when the default function has thrown, or has returned and

@@ -8,12 +8,15 @@ import { withoutFacts } from "./text";
 const list = (criteria: string | readonly string[]) => (typeof criteria === "string" ? [criteria] : criteria);
 
 /** Makes of what the script wrote what the host is sent: criteria as a list, and of a check only that there is one. */
-function judged<R extends { evaluate?: api.Judge; check?: Judging }>({ evaluate, check, ...request }: R): object {
+function judged<R extends { evaluate?: api.Judge; check?: Judging }>(request: R): object {
+  const { evaluate, check } = request;
+  if (evaluate === undefined && check === undefined) return request;
   return { ...request, evaluate: evaluate && { ...evaluate, criteria: list(evaluate.criteria) }, check: check && true };
 }
 
 /** Calls for work that the script may check: the check is kept here, by position, until the work has ended. */
 function checked<T>(kind: string, request: { check?: Judging }, items: readonly unknown[], plainText = false): Promise<T> {
+  if (request.check === undefined) return call(kind, judged(request));
   return asked(here(), request.check, items, plainText, () => call<T>(kind, judged(request)));
 }
 

@@ -16,9 +16,8 @@ const open = new Map<number, Open>();
 
 /** Keeps a call's check while the call is under way. */
 export async function asked<T>(
-  position: number, judging: Judging | undefined, items: readonly unknown[], plainText: boolean, work: () => Promise<T>,
+  position: number, judging: Judging, items: readonly unknown[], plainText: boolean, work: () => Promise<T>,
 ): Promise<T> {
-  if (judging === undefined) return work();
   if (typeof judging !== "function") throw new TypeError("check must be a function");
   open.set(position, { judging, items, plainText });
   try {

@@ -26,14 +26,14 @@ function send(kind: string, json: string): Promise<string> | undefined {
 
 /** A step that failed for good. It is made when the step is called, so that its stack names the script's own line. */
 export class StepError extends Error {
-  kind = "";
-  step = 0;
+  declare kind: string;
+  declare step: number;
 
   toString(): string {
     return `step ${this.step} failed (${this.kind}): ${this.message}`;
   }
 }
-Object.defineProperty(StepError.prototype, "name", { value: "StepError" });
+Object.defineProperties(StepError.prototype, { name: { value: "StepError" }, kind: { value: "", writable: true }, step: { value: 0, writable: true } });
 
 interface Delivered {
   pos: number;

@@ -2,23 +2,43 @@
 
 /** Returns value as canonical JSON: sorted keys, no white space. `what` names the value in errors. */
 export function canonical(value: unknown, what: string): string {
-  return write(value, [what], new Set());
+  try {
+    return write(value, []);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    throw new TypeError(`${what}${error.trail} ${error.why}; only JSON values can leave a workflow`);
+  }
 }
 
-function write(value: unknown, trail: string[], open: Set<object>): string {
+// The loops below count instead of iterating, because all that a script asks for goes through them, again in each replay.
+
+/** Why a value is no JSON, and where in the whole it is. */
+class Refusal {
+  trail = "";
+  constructor(readonly why: string) {}
+}
+
+/** Adds a place to the trail of a refusal on its way out. */
+function within(place: string, error: unknown): unknown {
+  if (error instanceof Refusal) error.trail = place + error.trail;
+  return error;
+}
+
+/** `open` holds the objects that are being written, to find one inside itself. */
+function write(value: unknown, open: object[]): string {
   switch (typeof value) {
     case "string":
-      return writeString(value, trail);
+      return writeString(value);
     case "boolean":
     case "bigint":
       return String(value);
     case "number":
-      if (!Number.isFinite(value)) throw refuse(trail, `is ${value}, which JSON cannot say`);
+      if (!Number.isFinite(value)) throw new Refusal(`is ${value}, which JSON cannot say`);
       return String(value);
     case "object":
-      return value === null ? "null" : writeObject(value, trail, open);
+      return value === null ? "null" : writeObject(value, open);
     default:
-      throw refuse(trail, value === undefined ? "is undefined" : `is a ${typeof value}`);
+      throw new Refusal(value === undefined ? "is undefined" : `is a ${typeof value}`);
   }
 }
 
@@ -26,53 +46,75 @@ function write(value: unknown, trail: string[], open: Set<object>): string {
 // character beyond U+001F. No text can hold it.
 const half = /(?:^|[^\\])(?:\\\\)*\\ud[89a-f]/;
 
-function writeString(text: string, trail: string[]): string {
+function writeString(text: string): string {
   const json = JSON.stringify(text);
   if (json.includes("\\ud") && half.test(json)) {
-    throw refuse(trail, "has half of a character (a lone surrogate), as slice leaves it in the middle of an emoji");
+    throw new Refusal("has half of a character (a lone surrogate), as slice leaves it in the middle of an emoji");
   }
   return json;
 }
 
-function writeObject(value: object, trail: string[], open: Set<object>): string {
-  if (open.has(value)) throw refuse(trail, "contains itself");
-  if (value instanceof Promise) throw refuse(trail, "is a promise; await it first");
-  if (value instanceof Map || value instanceof Set) throw refuse(trail, "is a Map or Set; make it an object or array first");
-  const toJSON = (value as { toJSON?: unknown }).toJSON;
-  if (typeof toJSON === "function") return write(toJSON.call(value), trail, open);
-  // A RegExp, an Error or a typed array has its content elsewhere than in properties, and would be an empty object.
-  const kind = Object.prototype.toString.call(value).slice(8, -1);
-  if (kind !== "Object" && kind !== "Array") throw refuse(trail, `is of the type ${kind}; make it an object, array or text first`);
-  open.add(value);
-  const parts = Array.isArray(value) ? writeElements(value, trail, open) : writeProperties(value, trail, open);
-  open.delete(value);
+const plain = Object.prototype;
+
+function writeObject(value: object, open: object[]): string {
+  if (open.includes(value)) throw new Refusal("contains itself");
+  const list = Array.isArray(value);
+  if (!list && (Object.getPrototypeOf(value) !== plain || "toJSON" in value)) {
+    const toJSON = (value as { toJSON?: unknown }).toJSON;
+    if (typeof toJSON === "function") return write(toJSON.call(value), open);
+    refuseOther(value);
+  }
+  open.push(value);
+  const parts = list ? writeElements(value, open) : writeProperties(value as Record<string, unknown>, open);
+  open.pop();
   return parts;
 }
 
-function writeElements(value: readonly unknown[], trail: string[], open: Set<object>): string {
-  const parts: string[] = [];
-  for (let i = 0; i < value.length; i++) {
-    trail.push(`[${i}]`);
-    parts.push(write(value[i], trail, open));
-    trail.pop();
+const keysKnown = new Map<string, string>();
+
+/** The same few keys come again and again. */
+function writeKey(key: string): string {
+  let text = keysKnown.get(key);
+  if (text === undefined) {
+    text = writeString(key) + ":";
+    if (keysKnown.size < 1000) keysKnown.set(key, text);
   }
-  return "[" + parts.join(",") + "]";
+  return text;
 }
 
-function writeProperties(value: object, trail: string[], open: Set<object>): string {
-  const parts: string[] = [];
-  for (const key of Object.keys(value).sort()) {
-    const property = (value as Record<string, unknown>)[key];
-    if (property === undefined) continue;
-    trail.push("." + key);
-    parts.push(writeString(key, trail) + ":" + write(property, trail, open));
-    trail.pop();
-  }
-  return "{" + parts.join(",") + "}";
+/** A RegExp, an Error or a typed array has its content elsewhere than in properties, and would be an empty object. */
+function refuseOther(value: object): void {
+  if (value instanceof Promise) throw new Refusal("is a promise; await it first");
+  if (value instanceof Map || value instanceof Set) throw new Refusal("is a Map or Set; make it an object or array first");
+  const kind = Object.prototype.toString.call(value).slice(8, -1);
+  if (kind !== "Object") throw new Refusal(`is of the type ${kind}; make it an object, array or text first`);
 }
 
-function refuse(trail: string[], why: string): TypeError {
-  return new TypeError(`${trail.join("")} ${why}; only JSON values can leave a workflow`);
+function writeElements(value: readonly unknown[], open: object[]): string {
+  let out = "[";
+  let i = 0;
+  try {
+    for (; i < value.length; i++) out += i === 0 ? write(value[i], open) : "," + write(value[i], open);
+  } catch (error) {
+    throw within(`[${i}]`, error);
+  }
+  return out + "]";
+}
+
+function writeProperties(value: Record<string, unknown>, open: object[]): string {
+  const keys = Object.keys(value).sort();
+  let out = "{";
+  let i = 0;
+  try {
+    for (; i < keys.length; i++) {
+      const property = value[keys[i]];
+      if (property === undefined) continue;
+      out += (out === "{" ? "" : ",") + writeKey(keys[i]) + write(property, open);
+    }
+  } catch (error) {
+    throw within("." + keys[i], error);
+  }
+  return out + "}";
 }
 
 // A long run of digits that may be a number: rare enough that the exact, slow reader is for texts that have one.

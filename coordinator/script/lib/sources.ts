@@ -8,7 +8,14 @@ const succeeded: number[] = [];
 export function remember(value: unknown, step: number): void {
   succeeded.push(step);
   if (typeof value === "string") texts.set(fingerprint(value), step);
-  else visit(value, (object) => objects.set(object, step));
+  else mark(value, step);
+}
+
+function mark(value: unknown, step: number): void {
+  if (typeof value !== "object" || value === null) return;
+  objects.set(value, step);
+  const children = Object.values(value);
+  for (let i = 0; i < children.length; i++) if (typeof children[i] === "object") mark(children[i], step);
 }
 
 /** Returns made, which the library built from a delivered object, as delivered by the same step. */

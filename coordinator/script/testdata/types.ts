@@ -1,5 +1,6 @@
 // Checked by tsc only: the types follow the schemas, and mistakes are seen.
-import { all, batch, each, generate, t } from "loopkeeper";
+import { all, batch, check, each, fallback, gate, generate, lines, pages, pipeline, question, sleep, spawn, t, until, waive } from "loopkeeper";
+import type { Ref } from "loopkeeper";
 
 const Point = t.object({ x: t.number(), label: t.optional(t.string()), side: t.enum(["left", "right"]), more: t.array(t.file()) });
 type Point = t.Of<typeof Point>;
@@ -23,4 +24,35 @@ export async function inferred() {
   // @ts-expect-error prompt is required
   await generate({ model: "m" });
   return [point, text, body, labels, lengths, a + 1, b.length] as const;
+}
+
+export async function judged(files: Ref[]) {
+  const found = await batch({ model: "m", prompt: "p", items: files, schema: t.array(Point), check: (points, file) => points.length > file.bytes || ["few", file.name] });
+  // @ts-expect-error a check does not return a number
+  await batch({ model: "m", prompt: "p", items: files, schema: Point, check: (point) => point.x });
+  // @ts-expect-error without a schema there is no value, only a text by reference
+  await generate({ model: "m", prompt: "p", check: (text) => text.x > 1 });
+  await batch({ model: "m", prompt: "p", items: lines(files[0]), check: (text) => text.facts.simulated });
+  const even: number = await check(() => generate({ model: "m", prompt: "p", schema: t.integer() }), (n) => n % 2 === 0);
+  for await (const page of pages(found)) for (const item of page) waive(item, "why");
+  for await (const page of pages(async (token: string | null) => ({ items: [token ?? "first"], next: null }))) page[0].length;
+  return [found.values[0][0].side, even] as const;
+}
+
+export async function waiting() {
+  const { answer } = await question({ text: "Which?", choices: ["a", "b"] });
+  const chosen: "a" | "b" = answer;
+  const { answer: asked } = await question({ text: "Where?", schema: Point });
+  // @ts-expect-error sleep is for seconds or until a time, not both
+  await sleep({ seconds: 1, until: "2026-01-01T00:00:00Z" });
+  const child = await spawn({ workflow: "map", input: {} });
+  const run = await spawn({ workflow: "map", input: {}, detached: true });
+  // @ts-expect-error a child that was only started has no outputs
+  run.outputs;
+  const other: string | number = await fallback(async () => "a", () => 1);
+  const { state } = await until({ state: 3, rounds: 2, reached: (n) => n === 0, round: async (n) => n - 1 });
+  const made = await pipeline({ name: "p", phases: [{ name: "a", run: (inputs, at) => inputs.x + at.round, gate: () => gate.sent_back("a", "why") }] });
+  // @ts-expect-error a gate is made by gate.passed() and its like
+  await pipeline({ name: "p", phases: [{ name: "a", run: () => 1, gate: () => true }] });
+  return [chosen, asked.x, child.outputs.x, run.run, other, state + 1, made.a] as const;
 }
