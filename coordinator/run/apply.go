@@ -200,7 +200,7 @@ func (s *State) end(p *Ended, now time.Time) {
 	for st := range s.Open {
 		s.stop(st, StepCancelled)
 		st.Status, st.Ended = StepCancelled, now
-		if st.Counts.Failed > 0 && steps[st.Kind].work == tool && st.Items[0].Status == StepUnknown {
+		if len(st.Items) == 1 && st.Items[0].Status == StepUnknown {
 			st.Status = StepUnknown
 		}
 		st.rest()

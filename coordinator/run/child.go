@@ -44,6 +44,16 @@ func (s *State) Children(yield func(*Step) bool) {
 	}
 }
 
+// hasChildren says whether children that are waited for are under way.
+func (s *State) hasChildren() bool {
+	for st := range s.Children {
+		if !st.Detached && !st.Status.Ended() {
+			return true
+		}
+	}
+	return false
+}
+
 func (c Spawned) decide(s *State, _ time.Time) ([]Payload, error) {
 	st := s.Step(c.Pos)
 	switch {

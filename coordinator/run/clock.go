@@ -27,7 +27,11 @@ func (s *State) park(now time.Time) {
 	if s.Status != Running && s.Status != Waiting {
 		return
 	}
-	if s.open.n > 0 && s.parked == s.open.n {
+	waits := s.open.n > 0 && s.parked == s.open.n
+	if s.Limit != nil { // what waits for a place will not get one any more
+		waits = s.parked > 0 && s.flights == 0 && s.checks == 0
+	}
+	if waits {
 		s.become(Waiting, now)
 	} else {
 		s.become(Running, now)

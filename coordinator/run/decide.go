@@ -170,7 +170,7 @@ func (c Cancel) decide(s *State, _ time.Time) ([]Payload, error) {
 }
 
 func (Expire) decide(s *State, now time.Time) ([]Payload, error) {
-	if s.Limit != nil || s.Status != Running || s.Active(now) < s.Budget() {
+	if s.Limit != nil || s.Status != Running || s.Budget() == 0 || s.Active(now) < s.Budget() {
 		return nil, ErrStale
 	}
 	return []Payload{&LimitReached{Limit: LimitActive, Value: int64(s.Budget().Seconds()), Spent: int64(s.Active(now).Seconds())}}, nil

@@ -22,7 +22,7 @@ func follow(s *State, now time.Time) []Payload {
 		return nil
 	case s.Script != nil && s.open.n == 0:
 		return []Payload{s.ended(s.verdict(), nil, nil, now)}
-	case s.Limit != nil && s.flights == 0 && s.checks == 0:
+	case s.Limit != nil && s.flights == 0 && s.checks == 0 && !s.hasChildren():
 		return []Payload{s.ended(s.Limit.status(), nil, nil, now)}
 	}
 	if limit := s.exhausted(); limit != nil {

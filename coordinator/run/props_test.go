@@ -46,7 +46,8 @@ type history struct {
 	events []Event
 	flying []AttemptID
 	done   []AttemptID
-	ended  map[string]bool   // items that ended
+	ended  map[string]bool // items that ended
+	active time.Duration
 	wrote  map[string]string // what is known of an item's last external write
 }
 
@@ -213,7 +214,7 @@ func (h *history) phase(t *rapid.T) {
 
 // settle answers what waits for a person, a timer, a child or a resolution.
 func (h *history) settle(t *rapid.T) {
-	if at := h.s.NextTimer(); !at.IsZero() && rapid.Bool().Draw(t, "late") {
+	if at := h.s.NextTimer(); at.After(h.now) && rapid.Bool().Draw(t, "late") {
 		h.now = at
 	}
 	var open []*Step
@@ -393,6 +394,7 @@ func (h *history) check(t *rapid.T) {
 	if checks != h.s.checks || parked != h.s.parked {
 		t.Fatalf("the run counts %d checks, %d parked; is %d, %d", h.s.checks, h.s.parked, checks, parked)
 	}
+	h.parked(t)
 	h.progress(t)
 	if all != h.s.Counts || flights != h.s.flights || open != h.s.open.n {
 		t.Fatalf("the run counts %+v, %d flights, %d open; is %+v, %d, %d", h.s.Counts, h.s.flights, h.s.open.n, all, flights, open)
@@ -453,4 +455,32 @@ func (h *history) complete(t *rapid.T) {
 			t.Fatalf("completed, and step %d (%s) is %s", st.Pos, st.Kind, st.Status)
 		}
 	}
+}
+
+// parked checks what a run waits for against a second count.
+func (h *history) parked(t *rapid.T) {
+	open, parked, first := 0, 0, time.Time{}
+	for st := range h.s.Open {
+		open++
+		if st.WaitingFor() != "" {
+			parked++
+		}
+		if st.WaitingFor() != "" && !st.Due.IsZero() && (first.IsZero() || st.Due.Before(first)) {
+			first = st.Due
+		}
+	}
+	waits := open > 0 && parked == open
+	if h.s.Limit != nil {
+		waits = parked > 0 && h.s.flights == 0 && h.s.checks == 0
+	}
+	if h.s.Status == Waiting != waits && (h.s.Status == Running || h.s.Status == Waiting) {
+		t.Fatalf("%d of %d open steps are parked, and the run is %s", parked, open, h.s.Status)
+	}
+	if got := h.s.NextTimer(); !got.Equal(first) {
+		t.Fatalf("the next timer is %s, want %s", got, first)
+	}
+	if now := h.s.Active(h.now); now < h.active || now > h.now.Sub(birth) {
+		t.Fatalf("active time went from %s to %s", h.active, now)
+	}
+	h.active = h.s.Active(h.now)
 }

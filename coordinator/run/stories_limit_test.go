@@ -1,5 +1,7 @@
 package run
 
+import "time"
+
 var limitStories = map[string]func(*tape){
 	"tokens-exhausted": func(tp *tape) {
 		tp.ask(KindBatch, `{"items":["a","b","c","d"],"model":"small","prompt":"{{item}}"}`)
@@ -17,6 +19,18 @@ var limitStories = map[string]func(*tape){
 		tp.ask(KindGenerate, `{"model":"small","prompt":"x"}`)
 		tp.fail(tp.place(1, 0, "n1"), "empty_turn", Changed) // two calls were enough, had it been given an answer
 		tp.want(Exhausted)
+	},
+	"time-out-with-a-child": func(tp *tape) {
+		tp.ask(KindSpawn, `{"input":{},"workflow":"w"}`)
+		tp.do(Spawned{Pos: 0, Run: "c1"})
+		tp.ask(KindGenerate, `{"model":"small","prompt":"x"}`)
+		tp.ask(KindSpawn, `{"input":{},"workflow":"w"}`)
+		tp.now = tp.now.Add(time.Minute)
+		tp.do(Expire{})
+		_, _ = tp.try(Spawned{Pos: 2, Run: "c2"}) // refused: nothing new
+		tp.want(Waiting) // for the child: it is in flight
+		tp.do(ChildEnded{Pos: 0, End: ChildEnd{"c1", Completed}, Report: Content{Value: []byte(`{}`)}})
+		tp.want(TimedOut)
 	},
 	"result-too-large": func(tp *tape) {
 		tp.ask(KindGenerate, `{"model":"small","prompt":"x","retry":{"attempts":2}}`)

@@ -113,6 +113,7 @@ var pins = map[string]Created{
 	"spawn-too-deep":         {Limits: Limits{SpawnDepth: 1}, Parent: &Parent{Run: "aaaa", Pos: 3, Depth: 1}},
 	"tokens-exhausted":       {Limits: Limits{Tokens: 30}},
 	"calls-exhausted":        {Limits: Limits{Calls: 2}},
+	"time-out-with-a-child":  {Limits: Limits{ActiveSeconds: 2}},
 	"result-too-large":       {Limits: Limits{ArtifactBytes: 20}},
 	"time-out-while-waiting": {Limits: Limits{ActiveSeconds: 2}},
 	"submitted-and-missing":  {Submitted: []Submitted{{Key: "a.md"}, {Key: "b.md"}, {Key: "c.md"}}},
