@@ -118,9 +118,13 @@ func (s *SQLite) drop(ctx context.Context, m *marks, batch []digest, now time.Ti
 			if m.bodies[d].live {
 				continue
 			}
-			file, err := dropBody(ctx, tx, d.String(), now)
+			dropped, file, err := dropBody(ctx, tx, d.String(), m.policy.Before, now)
 			if err != nil {
 				return err
+			}
+			if !dropped {
+				m.keep(d)
+				continue
 			}
 			if file {
 				files = append(files, s.file(d.String()))
@@ -144,9 +148,13 @@ func (s *SQLite) drop(ctx context.Context, m *marks, batch []digest, now time.Ti
 	return nil
 }
 
-// dropBody says whether the body was a file.
-func dropBody(ctx context.Context, tx *sql.Tx, sha string, now time.Time) (file bool, err error) {
-	err = tx.QueryRowContext(ctx, `SELECT body IS NULL FROM artifact WHERE sha256 = ?`, sha).Scan(&file)
+// dropBody says whether the body was dropped, and whether it was a file. One that was stored again meanwhile stays.
+func dropBody(ctx context.Context, tx *sql.Tx, sha string, before, now time.Time) (dropped, file bool, err error) {
+	var young bool
+	err = tx.QueryRowContext(ctx, `SELECT body IS NULL, coalesce(stored >= ?, 0) FROM artifact WHERE sha256 = ?`, formatTime(before), sha).Scan(&file, &young)
+	if err == nil && young {
+		return false, false, nil
+	}
 	if err == nil {
 		_, err = tx.ExecContext(ctx, `UPDATE artifact SET body = NULL, pruned = ? WHERE sha256 = ?`, formatTime(now), sha)
 	}
@@ -154,9 +162,9 @@ func dropBody(ctx context.Context, tx *sql.Tx, sha string, now time.Time) (file 
 		_, err = tx.ExecContext(ctx, `DELETE FROM accepted WHERE body = ?`, sha)
 	}
 	if err != nil {
-		return false, fmt.Errorf("prune artifact %s: %w", sha, err)
+		return false, false, fmt.Errorf("prune artifact %s: %w", sha, err)
 	}
-	return file, nil
+	return true, file, nil
 }
 
 func notePruning(ctx context.Context, tx *sql.Tx, lost map[owner]Count, now time.Time) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -61,6 +62,29 @@ func TestPruningKeepsWhatWasNamedMeanwhile(t *testing.T) {
 	}
 	if has, _ := s.HasArtifact(t.Context(), Digest(free)); has {
 		t.Error("what nobody names was kept")
+	}
+}
+
+func TestPruningKeepsWhatWasStoredMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := opened(t, t.TempDir(), modernc)
+	again, free := bytes.Repeat([]byte("l"), 2*InlineLimit), []byte("free")
+	noErr(t, s.Append(t.Context(), ran(t, "old", again, free)))
+	if _, err := s.writer.Exec("UPDATE artifact SET stored = '2001-01-01T00:00:00.000000000Z'"); err != nil {
+		t.Fatal(err)
+	}
+	m, err := s.mark(t.Context(), PrunePolicy{Before: time.Now().Add(-time.Hour), Keys: []string{KeyReply}})
+	noErr(t, err)
+	if _, err := s.PutArtifact(t.Context(), "", bytes.NewReader(again)); err != nil { // for a run that is about to be submitted
+		t.Fatal(err)
+	}
+	noErr(t, s.drop(t.Context(), m, m.going(), time.Now()))
+	if rep := m.report(); rep.Total.Bodies != 1 || rep.Shared.Bodies != 1 {
+		t.Errorf("%+v", rep)
+	}
+	noErr(t, hasBody(t, s, again))
+	if has, _ := s.HasArtifact(t.Context(), Digest(free)); has {
+		t.Error("what nobody stored again was kept")
 	}
 }
 
@@ -236,5 +260,47 @@ func TestScanAcrossWrites(t *testing.T) {
 		if found != 3 {
 			t.Fatalf("in parts of %d bytes: %d", size, found)
 		}
+	}
+}
+
+// watched calls back when a body's file is opened.
+type watched struct {
+	osDrive
+	opened func()
+}
+
+func (w *watched) open(path string) (bodyFile, error) {
+	f, err := w.osDrive.open(path)
+	if do := w.opened; do != nil && err == nil {
+		w.opened = nil
+		do()
+	}
+	return f, err
+}
+
+// A body is stored again, its file is found there, and at this very moment it is pruned.
+func TestPruningWhatIsJustBeingStored(t *testing.T) {
+	t.Parallel()
+	eng, drive := modernc, &watched{}
+	eng.files = drive
+	s := opened(t, t.TempDir(), eng)
+	large := bytes.Repeat([]byte("l"), 2*InlineLimit)
+	noErr(t, s.Append(t.Context(), ran(t, "old", large)))
+	pruned := make(chan error, 1)
+	drive.opened = func() {
+		go func() {
+			_, err := s.Prune(t.Context(), longAgo)
+			pruned <- err
+		}()
+		for len(pruned) == 0 && s.bodies.TryRLock() { // until it is through, or waits for us
+			s.bodies.RUnlock()
+			runtime.Gosched()
+		}
+	}
+	_, err := s.PutArtifact(t.Context(), "", bytes.NewReader(large))
+	noErr(t, err)
+	noErr(t, <-pruned)
+	if rep, err := s.Verify(t.Context()); err != nil || len(rep.Problems) > 0 {
+		t.Errorf("%+v, %v", rep, err)
 	}
 }

@@ -1,6 +1,7 @@
 package ledgertest
 
 import (
+	"bytes"
 	"encoding/json"
 	"path/filepath"
 	"testing"
@@ -91,7 +92,7 @@ func testBackup(t *testing.T, open OpenFunc) {
 	c.Bodies = []ledger.Body{{Name: "small", Data: pattern(1, 10)}, {Name: "large", Data: pattern(2, 2*ledger.InlineLimit)}}
 	appendOK(t, s, c)
 	stop, stopped := make(chan struct{}), make(chan int64)
-	go func() { // appends go on meanwhile
+	go func() { // appends go on meanwhile, each event after the body that it names
 		seq := int64(1)
 		defer func() { stopped <- seq }()
 		for {
@@ -99,7 +100,7 @@ func testBackup(t *testing.T, open OpenFunc) {
 			case <-stop:
 				return
 			default:
-				if err := s.Append(t.Context(), Story("r1", "running", seq+1, seq+1)); err != nil {
+				if err := appendNaming(t, s, seq+1); err != nil {
 					t.Errorf("append during a backup: %v", err)
 					return
 				}
@@ -127,8 +128,32 @@ func testBackup(t *testing.T, open OpenFunc) {
 	for _, body := range c.Bodies {
 		wantSame(t, read(t, b, ledger.Digest(body.Data)), body.Data)
 	}
+	for _, e := range got[1:] { // what the copy names, it has
+		wantSame(t, ledger.Digest(read(t, b, named(t, e))), named(t, e))
+	}
 	rep, err := b.Verify(t.Context())
-	if err != nil || len(rep.Problems) > 0 || rep.Artifacts != 2 {
+	if err != nil || len(rep.Problems) > 0 || rep.Artifacts < int64(len(got))+1 {
 		t.Fatalf("verify the copy: %+v, %v", rep, err)
 	}
+	appendOK(t, b, Story("r1", "completed", int64(len(got))+1, int64(len(got))+1)) // the chain goes on
+}
+
+// appendNaming stores a body, large every second time, and appends an event that names it.
+func appendNaming(t *testing.T, s ledger.Store, seq int64) error {
+	a, err := s.PutArtifact(t.Context(), "", bytes.NewReader(pattern(int(1000+seq), 100+int(seq%2)*ledger.InlineLimit)))
+	if err != nil {
+		return err
+	}
+	c := Story("r1", "running", seq, seq)
+	c.Events[0].Payload = names("raw", a.SHA256)
+	return s.Append(t.Context(), c)
+}
+
+func named(t *testing.T, e ledger.Event) string {
+	t.Helper()
+	refs := ledger.References(e.Payload)
+	if len(refs) != 1 {
+		t.Fatalf("event %d names %d bodies", e.Seq, len(refs))
+	}
+	return refs[0].SHA256
 }
