@@ -6,6 +6,8 @@ import "bytes"
 type Adoption struct {
 	Reuse
 	Event int64 // the base's event that has the result, when Reuse has none: see ResultOf
+	// Doubt: it is unknown whether the base's write happened. Then Doubt is the command, and not Reuse.
+	Doubt bool
 }
 
 // Adoptions are what the step at pos takes over from the run's base: of a step that asks for the same at the same position, the
@@ -26,11 +28,14 @@ func (s *State) Adoptions(base *State, pos int) []Adoption {
 	var out []Adoption
 	for i := range old.Items {
 		it := &old.Items[i]
-		if it.Status != StepSucceeded || st.Items[i].Status != StepReady {
+		if it.Status != StepSucceeded && it.Status != StepUnknown || st.Items[i].Status != StepReady {
 			continue
 		}
 		a := Adoption{Reuse: Reuse{Pos: pos, Item: i, From: From{base.Pinned.ID, pos, i}, Result: it.Result, Node: it.Node, Report: it.Report.report()}}
-		if it.Result.Empty() {
+		switch {
+		case it.Status == StepUnknown:
+			a.Doubt = true
+		case it.Result.Empty():
 			a.Event = it.Event
 		}
 		out = append(out, a)

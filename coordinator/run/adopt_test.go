@@ -70,3 +70,22 @@ func TestAForkTakesOverWhatIsTheSame(t *testing.T) {
 		})
 	}
 }
+
+// Whether the base's mail was sent is unknown: the retry asks, and does not send it again.
+func TestARetryDoubtsAWriteThatWasInterrupted(t *testing.T) {
+	old := newTape(t)
+	old.ask(KindTool, `{"input":{},"name":"mail.send"}`)
+	old.use(0, true)
+	old.do(Cancel{})
+	tp := newTapeOf(t, Created{Base: &Base{Run: "k3f9", Failed: true}})
+	tp.ask(KindTool, `{"input":{},"name":"mail.send"}`)
+	got := tp.s.Adoptions(old.s, 0)
+	if len(got) != 1 || !got[0].Doubt || !old.s.Requests[0].External {
+		t.Fatalf("it takes over %+v", got)
+	}
+	tp.do(Doubt{Pos: 0, From: got[0].From})
+	tp.want(Waiting)
+	if tickets, _ := tp.s.ReadyTools(tp.now, 1); len(tickets) != 0 || tp.s.Requests[0].WaitingFor() != WaitHuman {
+		t.Errorf("it is offered %+v", tickets)
+	}
+}

@@ -44,6 +44,8 @@ func (s *State) apply(p Payload, now time.Time) error {
 		return s.checked(p, now)
 	case *ItemReused:
 		return s.reused(p)
+	case *ItemDoubted:
+		return s.doubted(p)
 	case *ItemResolved:
 		return s.resolved(p, now)
 	case *StepEnded:

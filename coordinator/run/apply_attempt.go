@@ -20,6 +20,7 @@ func (s *State) placed(p *Placed, now time.Time) error {
 	}
 	it.Flight = &Flight{AttemptID: p.AttemptID, Try: it.try(p.AttemptID), Node: p.Node, Model: p.Model, Digest: p.Digest, Context: p.Context,
 		Seed: p.Seed, Why: p.Why, External: p.External, Epoch: s.Epoch, Since: now}
+	st.External = st.External || p.External
 	st.flying.add(p.Item)
 	s.move(st, p.Item, StepPlaced)
 	if steps[st.Kind].work == model {

@@ -132,6 +132,12 @@ type Reuse struct {
 	Child     *ChildEnd // of a spawn
 }
 
+// Doubt says that the base's tool may have written what this item is to write: it is unknown until somebody says.
+type Doubt struct {
+	Pos, Item int
+	From      From
+}
+
 // Resolve says what became of an external write whose outcome a crash hid.
 type Resolve struct {
 	Pos, Item int

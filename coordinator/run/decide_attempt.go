@@ -35,7 +35,7 @@ func (c Finish) decide(s *State, now time.Time) ([]Payload, error) {
 		}
 	}
 	if c.Failure == nil {
-		c.Result, c.Failure = s.within(c.Result)
+		c.Result, c.Failure = s.within(c.Result, it.Flight.External)
 	}
 	if c.Failure != nil {
 		then, counted := afterFailure(s, st, it, c.AttemptID, c.Node, *c.Failure, now)

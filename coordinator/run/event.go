@@ -35,6 +35,7 @@ var kinds = map[string]func() Payload{
 	"run.noted":            func() Payload { return &Noted{} },
 	"item.checked":         func() Payload { return &ItemChecked{} },
 	"item.reused":          func() Payload { return &ItemReused{} },
+	"item.doubted":         func() Payload { return &ItemDoubted{} },
 	"item.resolved":        func() Payload { return &ItemResolved{} },
 	"child.started":        func() Payload { return &ChildStarted{} },
 	"phase.moved":          func() Payload { return &PhaseMoved{} },
@@ -67,6 +68,7 @@ func (*Ended) Kind() string            { return "run.ended" }
 func (*Noted) Kind() string            { return "run.noted" }
 func (*ItemChecked) Kind() string      { return "item.checked" }
 func (*ItemReused) Kind() string       { return "item.reused" }
+func (*ItemDoubted) Kind() string      { return "item.doubted" }
 func (*ItemResolved) Kind() string     { return "item.resolved" }
 func (*ChildStarted) Kind() string     { return "child.started" }
 func (*PhaseMoved) Kind() string       { return "phase.moved" }

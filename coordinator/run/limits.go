@@ -80,13 +80,18 @@ func (e *LimitEnd) String() string {
 	return text + fmt.Sprintf("; the limit %s is set for the run, for its workflow or as the default", e.Name)
 }
 
-// within refuses a result beyond the limit of one artifact. Another try may give a shorter one, as often as tries are left.
-func (s *State) within(c Content) (Content, *Failure) {
+// within refuses a result beyond the limit of one artifact. Another try may give a shorter one, as often as tries are left; what was
+// written outside has been written, and is not written again for that.
+func (s *State) within(c Content, written bool) (Content, *Failure) {
 	limit := s.Pinned.Limits.ArtifactBytes
 	size := max(c.Bytes, int64(len(c.Value)))
 	if limit == 0 || size <= limit {
 		return c, nil
 	}
-	return Content{}, &Failure{Kind: KindTooLarge, Advice: Changed,
+	f := &Failure{Kind: KindTooLarge, Advice: Changed,
 		Message: fmt.Sprintf("the result has %d bytes; the limit artifact_bytes is %d (of the run, its workflow or the default)", size, limit)}
+	if written {
+		f.Advice, f.Message = Never, "it happened, but "+f.Message
+	}
+	return Content{}, f
 }

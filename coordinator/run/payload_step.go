@@ -169,6 +169,13 @@ type ItemReused struct {
 	Report Report  `json:"report"` // of the call that made it then; it costs this run nothing
 }
 
+// ItemDoubted says that another run may have written what this item is to write.
+type ItemDoubted struct {
+	Pos  int  `json:"pos"`
+	Item int  `json:"item"`
+	From From `json:"from"`
+}
+
 // ItemResolved says what became of an external write whose outcome was unknown.
 type ItemResolved struct {
 	Pos     int     `json:"pos"`

@@ -46,6 +46,30 @@ func (s *State) reused(p *ItemReused) error {
 	return nil
 }
 
+func (c Doubt) decide(s *State, _ time.Time) ([]Payload, error) {
+	st, it := s.item(c.Pos, c.Item)
+	switch {
+	case it == nil || st.Kind != KindTool:
+		return nil, errNoSuch(c.Pos, c.Item)
+	case it.Status != StepReady:
+		return nil, ErrStale
+	}
+	return []Payload{&ItemDoubted{Pos: c.Pos, Item: c.Item, From: c.From}}, nil
+}
+
+func (s *State) doubted(p *ItemDoubted) error {
+	st, it := s.item(p.Pos, p.Item)
+	if it == nil || it.Status != StepReady {
+		return errors.New("the item does not wait")
+	}
+	st.touch(p.Item)
+	st.unlist(p.Item)
+	it.Failure = &Failure{Kind: KindUnknown, Message: fmt.Sprintf("whether step %d of run %s wrote it is unknown", p.From.Pos, p.From.Run), Advice: Never}
+	s.parked++
+	s.move(st, p.Item, StepUnknown)
+	return nil
+}
+
 func (c Resolve) decide(s *State, now time.Time) ([]Payload, error) {
 	_, it := s.item(c.Pos, c.Item)
 	if it == nil {

@@ -70,8 +70,8 @@ const (
 	// StepRunning: the worker has begun (attempt.running), or the script checks the result. Recovery re-attaches by sending the same
 	// key again; the check comes again with the replay.
 	StepRunning StepStatus = "running"
-	// StepUnknown: an external write whose outcome a crash, a cancel or a lost answer hid (attempt.failed, run.ended). It is not tried
-	// again until the tool or a person says whether it happened (item.resolved). Recovery asks the tool.
+	// StepUnknown: an external write whose outcome a crash, a cancel or a lost answer hid (attempt.failed, run.ended), here or in
+	// the run that this one retries (item.doubted). It is not tried again until the tool or a person says whether it happened (item.resolved). Recovery asks the tool.
 	StepUnknown StepStatus = "unknown"
 	// StepSucceeded: the result is recorded and, where judged, accepted. Never called again.
 	StepSucceeded StepStatus = "succeeded"
@@ -96,7 +96,7 @@ func StepStatuses() []StepStatus {
 
 var stepTransitions = map[StepStatus][]StepStatus{
 	StepPending: {StepReady, StepSucceeded, StepFailed, StepCancelled, StepSkipped},
-	StepReady:   {StepPlaced, StepSucceeded, StepFailed, StepCancelled, StepSkipped},
+	StepReady:   {StepPlaced, StepUnknown, StepSucceeded, StepFailed, StepCancelled, StepSkipped},
 	StepPlaced:  {StepReady, StepRunning, StepSucceeded, StepFailed, StepCancelled, StepUnknown},
 	StepRunning: {StepReady, StepSucceeded, StepFailed, StepCancelled, StepUnknown},
 	StepUnknown: {StepReady, StepSucceeded},

@@ -25,6 +25,7 @@ type Step struct {
 	Result    Content   // of a step without items
 	Child     *ChildEnd // of a spawn that has started a child; without a status until that has ended
 	Detached  bool      // of a spawn: it outlives this run
+	External  bool      // of a tool: it wrote something outside, or may have; done again it writes it again
 	From      *From     // the step of another run whose result this one took over
 
 	Items  []Item

@@ -28,7 +28,7 @@ var limitStories = map[string]func(*tape){
 		tp.now = tp.now.Add(time.Minute)
 		tp.do(Expire{})
 		_, _ = tp.try(Spawned{Pos: 2, Run: "c2"}) // refused: nothing new
-		tp.want(Waiting) // for the child: it is in flight
+		tp.want(Waiting)                          // for the child: it is in flight
 		tp.do(ChildEnded{Pos: 0, End: ChildEnd{"c1", Completed}, Report: Content{Value: []byte(`{}`)}})
 		tp.want(TimedOut)
 	},

@@ -38,6 +38,21 @@ var toolStories = map[string]func(*tape){
 		tp.returns()
 		tp.want(Completed)
 	},
+	"write-of-the-base-in-doubt": func(tp *tape) {
+		tp.ask(KindTool, `{"input":{},"name":"mail.send"}`)
+		tp.do(Doubt{Pos: 0, From: From{Run: "aaaa"}})
+		tp.want(Waiting)
+		_, _ = tp.try(Place{AttemptID: AttemptID{Pos: 0, Phase: Work, Number: 1}, External: true}) // refused
+		tp.do(Resolve{Pos: 0, Happened: true, By: "ada"})
+		tp.returns()
+		tp.want(Completed)
+	},
+	"written-and-too-large": func(tp *tape) {
+		tp.ask(KindTool, `{"input":{},"name":"mail.send"}`)
+		tp.succeed(tp.use(0, true), `"a long receipt of more than twenty bytes"`)
+		tp.returns()
+		tp.want(Incomplete)
+	},
 	"cancelled-in-a-write": func(tp *tape) {
 		tp.ask(KindTool, `{"input":{},"name":"mail.send"}`)
 		tp.use(0, true)

@@ -119,6 +119,7 @@ var pins = map[string]Created{
 	"submitted-and-missing":  {Submitted: []Submitted{{Key: "a.md"}, {Key: "b.md"}, {Key: "c.md"}}},
 	"chunks-and-lines":       {Submitted: []Submitted{{Key: "data.jsonl", Ref: "dd", Lines: 4}, {Key: "x.md"}}},
 	"waived-and-made-good":   {Submitted: []Submitted{{Key: "a.md"}, {Key: "b.md"}, {Key: "c.md"}, {Key: "d.md"}}},
+	"written-and-too-large":  {Limits: Limits{ArtifactBytes: 20}},
 	"reused":                 {Base: &Base{Run: "aaaa", Failed: true}},
 }
 
