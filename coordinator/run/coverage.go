@@ -123,7 +123,7 @@ func (j *judgement) covered(c cover) found {
 		return nowhere
 	case c.Item != nil && *c.Item < len(st.Items):
 		return j.item(st, *c.Item)
-	case st.Status == StepSucceeded && j.sound(st):
+	case st.Status == StepSucceeded && (st.Child == nil || st.Child.Status == Completed):
 		return isCovered
 	case j.sound(st):
 		return isHandled
