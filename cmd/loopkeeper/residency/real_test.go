@@ -144,14 +144,11 @@ func TestRealModelsOnOneMachineAreBatchedAndNotAlternated(t *testing.T) {
 // Steps of a run that ask for another context force no reload: the server is always sent the same.
 func TestRealContextChangeForcesNoReload(t *testing.T) {
 	h, counters := realHouse(t, nothing{})
-	long := h.submit("tiny:a", once(20), reports(200)...) // it is open all the time
+	long := h.submit("tiny:a", once(20), reports(20)...)
 	for _, tokens := range []int{4096, 1024} {
 		h.endAs(h.submit("tiny:a", with(once(20), "options", map[string]any{"num_ctx": tokens}), report(1)), "completed", "incomplete")
 	}
-	if _, err := h.client.CancelRun(t.Context(), &coordinatorv1.CancelRunRequest{RunId: long}); err != nil {
-		t.Fatalf("it was not open all the time: %v", err)
-	}
-	h.endAs(long, "cancelled")
+	h.endAs(long, "completed", "incomplete")
 	if c := counters[0]; c.loads != 1 || len(c.contexts) != 1 {
 		t.Errorf("%d loads, calls by context %v", c.loads, c.contexts)
 	}
