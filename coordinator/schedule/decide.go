@@ -212,7 +212,7 @@ func (d *deciding) next(ts times) {
 
 // show is a scheduled time as people read it.
 func (d *deciding) show(t time.Time) string {
-	if zone, err := time.LoadLocation(d.Zone); err == nil {
+	if zone, err := loadZone(d.Zone); err == nil {
 		t = t.In(zone)
 	}
 	return t.Format(time.RFC3339)

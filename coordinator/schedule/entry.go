@@ -27,8 +27,9 @@ type entry struct {
 	mu      sync.Mutex
 	spec    Spec
 	state   State
-	saved   []byte // the state as it is stored
-	next    time.Time
+	saved   []byte    // the state as it is stored
+	next    time.Time // when to decide again
+	looked  time.Time // the clock when it was last looked at
 	reasons []string
 	removed bool
 	failed  string        // why the last turn did not get on
@@ -60,9 +61,25 @@ func (e *entry) loop(ctx context.Context) {
 			return
 		case <-e.wake:
 		case <-timer.C:
+			if rest := e.rest(); rest > 0 {
+				timer.Reset(rest)
+				continue
+			}
 		}
 		timer.Reset(e.turn(ctx))
 	}
+}
+
+// rest is how long there is still nothing to decide: unless the clock was set back, or the last turn did not get on, until next.
+func (e *entry) rest() time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := e.Now().Round(0)
+	if e.retry > 0 || now.Before(e.looked) || e.next.IsZero() {
+		return 0
+	}
+	e.looked = now
+	return min(e.next.Sub(now), longestSleep)
 }
 
 // turn gathers facts, decides, stores what was decided and only then acts. It returns how long to sleep.
@@ -109,7 +126,9 @@ func (e *entry) decide(facts Facts) []string {
 	if e.removed {
 		return nil
 	}
-	d := Decide(e.spec, e.state, e.Now(), facts)
+	now := e.Now()
+	e.looked = now.Round(0)
+	d := Decide(e.spec, e.state, now, facts)
 	e.state, e.next, e.reasons = d.State, d.Next, d.Reasons
 	return d.Hash
 }

@@ -3,15 +3,15 @@
 package schedule
 
 import (
-	"fmt"
 	"io/fs"
+	"strconv"
 	"syscall"
 )
 
-// identity is the device and inode of a file, which a rename keeps.
+// identity is the inode of a file, which a rename keeps. The device is left out: its number changes when a disk is mounted again.
 func identity(info fs.FileInfo) string {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
-		return fmt.Sprintf("%d:%d", s.Dev, s.Ino)
+		return strconv.FormatUint(s.Ino, 10)
 	}
 	return ""
 }

@@ -3,6 +3,7 @@ package schedule
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -29,7 +30,7 @@ func (i interval) next(t time.Time) time.Time {
 func (s Spec) times(anchor time.Time) (times, error) {
 	switch {
 	case s.Cron != "":
-		zone, err := time.LoadLocation(s.Zone)
+		zone, err := loadZone(s.Zone)
 		if err != nil {
 			return nil, fmt.Errorf("zone: %q is no time zone that this machine knows", s.Zone)
 		}
@@ -47,9 +48,27 @@ func (s Spec) times(anchor time.Time) (times, error) {
 	}
 }
 
+// zones holds the time zones that were loaded: loading one reads a file, and a decision is made every minute.
+var zones sync.Map
+
+func loadZone(name string) (*time.Location, error) {
+	if zone, ok := zones.Load(name); ok {
+		return zone.(*time.Location), nil
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, err
+	}
+	zones.Store(name, zone)
+	return zone, nil
+}
+
 // latest returns the last n of the times in (from, to], in order, and whether there are earlier ones. It looks back in growing steps, so
 // that years of downtime cost no more than what is asked for.
 func latest(ts times, from, to time.Time, n int) (list []time.Time, earlier bool) {
+	if first := ts.next(from); first.IsZero() || first.After(to) {
+		return nil, false
+	}
 	for back := time.Minute; ; back *= 2 {
 		start := to.Add(-back)
 		whole := !start.After(from) || back > 100*365*24*time.Hour

@@ -55,7 +55,11 @@ type gone struct {
 	at time.Time
 }
 
-func (k Known) is(f File) bool { return k.Bytes == f.Bytes && k.Modified.Equal(f.Modified) }
+// is says that f is as it was. Another file of the same size and time in its place is a change; identities change with a mount too, so
+// they count only where the content can settle it.
+func (k Known) is(f File) bool {
+	return k.Bytes == f.Bytes && k.Modified.Equal(f.Modified) && (k.SHA256 == "" || k.ID == "" || f.ID == "" || k.ID == f.ID)
+}
 
 // temporary are the names that programs give to files that they are still writing.
 var temporary = []string{".tmp", ".temp", ".part", ".partial", ".crdownload", ".download", ".swp", "~"}
@@ -112,11 +116,16 @@ func (d *deciding) forget(files map[string]File) {
 	s := &d.State
 	keep := 2*time.Duration(d.Watch.SettleSeconds+d.Watch.PollSeconds)*time.Second + onTime
 	s.gone = slices.DeleteFunc(s.gone, func(g gone) bool { return d.now.Sub(g.at) > keep })
-	for _, p := range slices.Sorted(maps.Keys(s.Known)) {
+	var missing []string
+	for p := range s.Known {
 		if _, ok := files[p]; !ok {
-			s.gone = append(s.gone, gone{s.Known[p], d.now})
-			delete(s.Known, p)
+			missing = append(missing, p)
 		}
+	}
+	slices.Sort(missing)
+	for _, p := range missing {
+		s.gone = append(s.gone, gone{s.Known[p], d.now})
+		delete(s.Known, p)
 	}
 	maps.DeleteFunc(s.settling, func(p string, _ quiet) bool { _, ok := files[p]; return !ok })
 }
