@@ -69,7 +69,9 @@ func (s *SQLite) Prune(ctx context.Context, p PrunePolicy) (PruneReport, error) 
 			return PruneReport{}, apierr.New(apierr.InvalidArgument, "bodies named %q are not pruned: without them a run cannot be replayed", k)
 		}
 	}
-	s.copying.Lock()
+	if !s.copying.TryLock() { // an export waits for whoever reads it, for ever maybe
+		return PruneReport{}, apierr.New(apierr.Conflict, "a backup, an export, an import, a check or another pruning is under way").WithNext("try again when it is done")
+	}
 	defer s.copying.Unlock()
 	m, err := s.mark(ctx, p)
 	if err != nil {

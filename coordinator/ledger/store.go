@@ -170,7 +170,8 @@ type Store interface {
 	// go on meanwhile.
 	Backup(ctx context.Context, path string) error
 
-	// Prune drops old bodies and keeps the facts: events, hashes, sizes, names. Appends go on meanwhile.
+	// Prune drops old bodies and keeps the facts: events, hashes, sizes, names. Appends go on meanwhile. Conflict: bodies are being
+	// copied or checked. InvalidArgument: the policy names what a replay needs.
 	Prune(ctx context.Context, p PrunePolicy) (PruneReport, error)
 
 	// Pruned returns what was dropped of runID, oldest first.

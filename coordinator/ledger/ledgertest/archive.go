@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -124,6 +125,28 @@ func testExportRefused(t *testing.T, s ledger.Store) {
 	if !strings.Contains(err.Error(), "had not ended") {
 		t.Errorf("a run that had not ended: %v", err)
 	}
+}
+
+// While an export waits for its reader nothing is pruned from under it, and nobody waits for that.
+func testPruneDuringExport(t *testing.T, s ledger.Store) {
+	story(t, s)
+	r, w := io.Pipe()
+	done := make(chan error, 1)
+	go func() { done <- errors.Join(s.Export(t.Context(), "r1", w), w.Close()) }()
+	first := make([]byte, 1)
+	if _, err := io.ReadFull(r, first); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.Prune(t.Context(), pruned(ledger.KeyResult))
+	wantCode(t, err, apierr.Conflict)
+	appendOK(t, s, Story("other", "running", 6, 6))
+	if _, err := io.Copy(io.Discard, r); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	wantSame(t, prune(t, s, pruned(ledger.KeyResult)).Total.Bodies, int64(1))
 }
 
 type failing struct{ err error }

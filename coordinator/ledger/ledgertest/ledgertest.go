@@ -48,6 +48,7 @@ func Run(t *testing.T, open OpenFunc) {
 		"pruning keeps the facts":                    testPrune,
 		"pruning keeps what others name":             testPruneKeeps,
 		"pruning goes by age":                        testPruneByAge,
+		"an export is not pruned":                    testPruneDuringExport,
 		"what is not exported":                       testExportRefused,
 		"nothing is shared with the caller's memory": testOwnMemory,
 	} {
