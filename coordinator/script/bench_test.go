@@ -69,12 +69,15 @@ func replayed(tb testing.TB, host Host, program Program, steps int) {
 		tb.Fatal(err)
 	}
 	defer s.Close()
-	for pos := range steps {
-		d := Delivery{Pos: pos, Time: anchor, Value: json.RawMessage(fmt.Sprintf(`{"bytes":1,"facts":{"model":"m","node":"n"},"name":"n","ref":"r%d"}`, pos))}
-		if y, err = s.Deliver(ctx, d); err != nil {
-			tb.Fatal(err)
-		}
+	given := make([]Delivery, steps)
+	for pos := range given {
+		given[pos] = Delivery{Pos: pos, Time: anchor, Value: json.RawMessage(fmt.Sprintf(`{"bytes":1,"facts":{"model":"m","node":"n"},"name":"n","ref":"r%d"}`, pos))}
 	}
+	yields, err := s.DeliverAll(ctx, given)
+	if err != nil || len(yields) != steps {
+		tb.Fatalf("%d yields, %v", len(yields), err)
+	}
+	y = yields[steps-1]
 	if y.End == nil || y.End.Failure != nil {
 		tb.Fatalf("the script did not end well: %+v", y.End)
 	}

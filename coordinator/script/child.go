@@ -101,6 +101,29 @@ func (s *childSession) Deliver(ctx context.Context, d Delivery) (Yield, error) {
 	return s.step(ctx, question{Delivery: &d})
 }
 
+func (s *childSession) DeliverAll(ctx context.Context, ds []Delivery) ([]Yield, error) {
+	var yields []Yield
+	for part := range parts(ds) {
+		bounds := make([]Delivery, len(part))
+		for i, d := range part {
+			bounds[i] = bounded(d)
+		}
+		a, err := s.ask(ctx, question{Replay: bounds})
+		var failure *Failure
+		switch {
+		case errors.As(err, &failure):
+			return append(yields, s.ended(failure)), nil
+		case err != nil:
+			return yields, err
+		}
+		yields = append(yields, a.Yields...)
+		if len(a.Yields) < len(part) || a.Yields[len(part)-1].End != nil {
+			break
+		}
+	}
+	return yields, nil
+}
+
 // Close ends the child process and waits until it is gone.
 func (s *childSession) Close() error {
 	s.stop()
@@ -160,7 +183,7 @@ func (s *childSession) ask(ctx context.Context, q question) (answer, error) {
 	}
 	cancelled := context.AfterFunc(ctx, s.kill)
 	defer cancelled()
-	backstop := time.AfterFunc(s.patience(), func() {
+	backstop := time.AfterFunc(s.patience(len(q.Replay)), func() {
 		s.late.Store(true)
 		s.kill()
 	})
@@ -184,9 +207,11 @@ func (s *childSession) ask(ctx context.Context, q question) (answer, error) {
 	return a, nil
 }
 
-// patience is how long a step may take by the clock. The child counts its own CPU time; this is for one that cannot. Whose
+// patience is how long a step, or so many in a replay, may take by the clock. The child counts its own CPU time; this is for one that cannot. Whose
 // fault that is nobody knows, the machine may have been asleep, so it is not the script that is blamed.
-func (s *childSession) patience() time.Duration { return 10*s.limits.CPU + 30*time.Second }
+func (s *childSession) patience(replayed int) time.Duration {
+	return 10*s.limits.CPU*time.Duration(max(1, replayed)) + 30*time.Second
+}
 
 func (s *childSession) died(ctx context.Context, err error) error {
 	byCaller := s.closed.Load()

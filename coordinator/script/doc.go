@@ -6,7 +6,9 @@
 //
 //   - the host gives __loopkeeper_request(kind, json). For a note it returns undefined, else a promise of the delivery
 //     as JSON, {"pos":…,"value":…} or {"pos":…,"err":{"kind":…,"message":…,"step":…}}.
-//   - the program sets __loopkeeper_program, with describe(): json and run(json): Promise<json>.
+//   - the program sets __loopkeeper_program, with version, describe(): json, run(json): Promise<json> and
+//     check(json): Promise<json>, which is given {"pos":…,"item":…,"value":…} and says {"passed":…,"reasons":[…]}.
+//     Version 1 had no version and no check.
 //
 // Everything else, promises of values, canonical JSON, sources of outputs, the primitives themselves, is the library
 // under lib/, which is bundled into the program. An upgrade of the binary therefore never changes a run under way.

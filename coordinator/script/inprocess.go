@@ -76,6 +76,25 @@ func (s *localSession) Deliver(ctx context.Context, d Delivery) (Yield, error) {
 	return s.step(ctx, func() (Yield, error) { return s.vm.deliver(bounded(d)) })
 }
 
+func (s *localSession) DeliverAll(ctx context.Context, ds []Delivery) (yields []Yield, err error) {
+	return deliverEach(ds, func(d Delivery) (Yield, error) { return s.Deliver(ctx, d) })
+}
+
+// deliverEach delivers until the script ends.
+func deliverEach(ds []Delivery, deliver func(Delivery) (Yield, error)) ([]Yield, error) {
+	yields := make([]Yield, 0, len(ds))
+	for _, d := range ds {
+		y, err := deliver(d)
+		if err != nil {
+			return yields, err
+		}
+		if yields = append(yields, y); y.End != nil {
+			break
+		}
+	}
+	return yields, nil
+}
+
 // step runs the script until it yields. A session whose step was given up is closed: its state is that of no replay.
 func (s *localSession) step(ctx context.Context, run func() (Yield, error)) (y Yield, err error) {
 	if s.closed.Load() {

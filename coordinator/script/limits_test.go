@@ -80,6 +80,36 @@ func TestTheCPULimitStartsAnewAtEachStep(t *testing.T) {
 	}
 }
 
+// What stopped a script is noted once, before it is interrupted: what is exceeded while it ends is not to blame.
+func TestTheFirstReasonIsTheReason(t *testing.T) {
+	v, err := newVM(1, anchor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &watchdog{limits: Limits{CPU: time.Minute, Memory: 64 << 20}}
+	err = w.guard(v, func() error {
+		w.check(65<<20, 0)
+		w.check(0, w.cpuBefore+time.Hour)
+		_, err := v.js.RunString("for (;;) {}")
+		return v.failure(err)
+	})
+	var f *Failure
+	if !errors.As(err, &f) || f.Kind != Memory || !strings.Contains(f.Message, "64 MiB") || !strings.Contains(f.Message, "script.memory_bytes") || w.code != exitMemory {
+		t.Errorf("failure = %v, exit code %d", err, w.code)
+	}
+}
+
+// A child that does not answer may be slow, or its machine was asleep: its host tries again, and no line is blamed.
+func TestALateChildIsNotBlamed(t *testing.T) {
+	cmd := exec.Command(os.Args[0], "-test.run=^$")
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if f := exitFailure(cmd.ProcessState, true, "", Limits{}.withDefaults()); f.Kind != Crashed || f.Line != 0 || !strings.Contains(f.Message, "asleep") {
+		t.Errorf("failure = %+v", f)
+	}
+}
+
 func TestCancellingStopsALoopAtOnce(t *testing.T) {
 	for name, host := range hosts(Limits{CPU: time.Hour}) {
 		t.Run(name, func(t *testing.T) {

@@ -273,14 +273,17 @@ declare module "loopkeeper" {
     branches: B,
   ): Promise<{ [K in keyof B]: B[K] extends () => infer R ? Awaited<R> : Awaited<B[K]> }>;
 
-  /** Code that judges. Returns the value when the check says that all is well; else throws an error of the kind "sent_back". */
-  export function check<T>(value: T | Promise<T>, judge: (value: T) => Checked | Promise<Checked>): Promise<T>;
-  /** The same, and makes the value again with the reasons of the check, as often as `attempts` says (default 3). */
+  /**
+   * Code that judges: makes a value, and makes it again with the reasons of the check, as often as `attempts` says (default
+   * 3). Returns the value that is good; throws an error of the kind "sent_back" when none is.
+   */
   export function check<T>(
     make: (feedback: string[], attempt: number) => T | Promise<T>,
     judge: (value: T) => Checked | Promise<Checked>,
     options?: { attempts?: number; label?: string },
   ): Promise<T>;
+  /** The same for a value that is there. */
+  export function check<T>(value: T | Promise<T>, judge: (value: T) => Checked | Promise<Checked>): Promise<T>;
 
   export interface UntilRequest<S> {
     /** A name for lists and traces. */
@@ -305,7 +308,9 @@ declare module "loopkeeper" {
   export function until<S>(request: UntilRequest<S>): Promise<Reached<S>>;
 
   /** Waits: seconds, or until a time. It survives restarts, costs no active time and holds no memory. */
-  export function sleep(wait: number | { seconds: number; label?: string } | { until: Date | string; label?: string }): Promise<void>;
+  export function sleep(
+    wait: number | { seconds: number; until?: never; label?: string } | { until: Date | string; seconds?: never; label?: string },
+  ): Promise<void>;
 
   /** What a question to a person has. With a time-out it needs to say what counts as the answer then. */
   export interface Asked {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -30,11 +31,15 @@ func (j *journal) rebuilt(t *testing.T, host Host, rng *rand.Rand) Session {
 		t.Fatalf("start again: %v", err)
 	}
 	j.same(t, 0, y)
-	for i, d := range j.given {
-		d.Value = shuffled(t, rng, d.Value)
-		if y, err = s.Deliver(context.Background(), d); err != nil {
-			t.Fatalf("replay delivery %d: %v", i, err)
-		}
+	given := slices.Clone(j.given)
+	for i := range given {
+		given[i].Value = shuffled(t, rng, given[i].Value)
+	}
+	yields, err := s.DeliverAll(context.Background(), given)
+	if err != nil || len(yields) != len(given) {
+		t.Fatalf("the replay of %d deliveries gave %d yields, %v", len(given), len(yields), err)
+	}
+	for i, y := range yields {
 		j.same(t, i+1, y)
 	}
 	return s

@@ -90,6 +90,8 @@ func (c *child) answer(q question) answer {
 		return c.start(*q.Start)
 	case q.Delivery != nil && c.vm != nil:
 		return c.step(func() (Yield, error) { return c.vm.deliver(*q.Delivery) })
+	case q.Replay != nil && c.vm != nil:
+		return c.replay(q.Replay)
 	default:
 		return answer{Error: "a delivery came before the start"}
 	}
@@ -121,6 +123,20 @@ func (c *child) start(s Start) answer {
 		return answer{Error: err.Error()}
 	}
 	return c.step(func() (Yield, error) { return c.vm.start(s.Program, s.Input), nil })
+}
+
+func (c *child) replay(ds []Delivery) answer {
+	yields, err := deliverEach(ds, func(d Delivery) (Yield, error) {
+		a := c.step(func() (Yield, error) { return c.vm.deliver(d) })
+		if a.Yield == nil {
+			return Yield{}, errors.New(a.Error)
+		}
+		return *a.Yield, nil
+	})
+	if err != nil {
+		return answer{Error: err.Error()}
+	}
+	return answer{Yields: yields}
 }
 
 func (c *child) step(run func() (Yield, error)) answer {

@@ -43,6 +43,9 @@ type Host interface {
 type Session interface {
 	// Deliver settles the request at d.Pos, or has its check judge a value, and runs the script until it yields again.
 	Deliver(ctx context.Context, d Delivery) (Yield, error)
+	// DeliverAll is Deliver for each in turn, for replays: it spares a child a round trip for each. There are fewer yields than
+	// deliveries when the script ended before the last one.
+	DeliverAll(ctx context.Context, ds []Delivery) ([]Yield, error)
 	// Close ends the script and frees what it holds.
 	Close() error
 }

@@ -2,7 +2,9 @@ package script
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -136,6 +138,47 @@ export default async () => { generate({ model: "m", prompt: "p" }); return 1; }`
 			t.Errorf("an unhandled failure ended the script with %+v", y.End)
 		}
 	})
+}
+
+// Many deliveries at once are what one after the other is: up to the end, and up to one that nobody waits for.
+func TestDeliverAllIsDeliverForEach(t *testing.T) {
+	onBoth(t, func(t *testing.T, host Host) {
+		const steps = 600 // more than one message to a child
+		r := started(t, host, stepwise, `{"steps":600}`)
+		given := make([]Delivery, steps+1)
+		for i := range given {
+			given[i] = Delivery{Pos: i, Time: anchor, Value: json.RawMessage(`7`)}
+		}
+		yields, err := r.session.DeliverAll(context.Background(), given)
+		if err != nil || len(yields) != steps || yields[steps-1].End == nil || yields[steps-1].Heard != steps {
+			t.Fatalf("%d yields, %v", len(yields), err)
+		}
+		want(t, lines(yields[300].Requests), `generate {"item":7,"label":"s301","model":"m","prompt":"step 301"}`)
+		other := started(t, host, stepwise, `{"steps":2}`)
+		if _, err := other.session.DeliverAll(context.Background(), []Delivery{given[0], given[5]}); err == nil || !strings.Contains(err.Error(), "no request is waiting") {
+			t.Errorf("a delivery that nobody waits for gave %v", err)
+		}
+	})
+}
+
+func TestPartsOfAReplay(t *testing.T) {
+	small, large := Delivery{Value: json.RawMessage("1")}, Delivery{Value: make(json.RawMessage, replayBytes)}
+	for name, c := range map[string]struct {
+		given []Delivery
+		want  []int
+	}{
+		"nothing": {nil, nil},
+		"many":    {slices.Repeat([]Delivery{small}, 2*replayPart+1), []int{replayPart, replayPart, 1}},
+		"large":   {[]Delivery{small, large, large, small, small}, []int{1, 1, 1, 2}},
+	} {
+		var got []int
+		for part := range parts(c.given) {
+			got = append(got, len(part))
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
 }
 
 func TestCancelledContextEndsTheSession(t *testing.T) {

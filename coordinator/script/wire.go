@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"time"
 )
 
@@ -20,11 +21,12 @@ const protocolVersion = 2
 
 // question is what a host asks its child, one JSON line each. Exactly one field beside Version and Limits is set.
 type question struct {
-	Version  int       `json:"version,omitempty"` // protocolVersion, with the first one
-	Limits   *Limits   `json:"limits,omitempty"`  // with the first one
-	Describe *Program  `json:"describe,omitempty"`
-	Start    *Start    `json:"start,omitempty"`
-	Delivery *Delivery `json:"delivery,omitempty"`
+	Version  int        `json:"version,omitempty"` // protocolVersion, with the first one
+	Limits   *Limits    `json:"limits,omitempty"`  // with the first one
+	Describe *Program   `json:"describe,omitempty"`
+	Start    *Start     `json:"start,omitempty"`
+	Delivery *Delivery  `json:"delivery,omitempty"`
+	Replay   []Delivery `json:"replay,omitempty"`
 }
 
 // answer is what the child says to a question. Exactly one field beside Version is set.
@@ -32,8 +34,34 @@ type answer struct {
 	Version   int        `json:"version"` // protocolVersion
 	Interface *Interface `json:"interface,omitempty"`
 	Yield     *Yield     `json:"yield,omitempty"`
+	Yields    []Yield    `json:"yields,omitempty"`  // of Replay
 	Failure   *Failure   `json:"failure,omitempty"` // of Describe
 	Error     string     `json:"error,omitempty"`   // the question was wrong
+}
+
+// A replay goes to the child in parts of this many deliveries, or fewer where they are large.
+const (
+	replayPart  = 256
+	replayBytes = 4 << 20
+)
+
+// parts cuts deliveries into messages.
+func parts(ds []Delivery) iter.Seq[[]Delivery] {
+	return func(yield func([]Delivery) bool) {
+		from, size := 0, 0
+		for i, d := range ds {
+			if i > from && (i-from == replayPart || size+len(d.Value) > replayBytes) {
+				if !yield(ds[from:i]) {
+					return
+				}
+				from, size = i, 0
+			}
+			size += len(d.Value)
+		}
+		if from < len(ds) {
+			yield(ds[from:])
+		}
+	}
 }
 
 // errTooLong is a line of more than maxMessage bytes.

@@ -90,31 +90,32 @@ function refuseOther(value: object): void {
   if (kind !== "Object") throw new Refusal(`is of the type ${kind}; make it an object, array or text first`);
 }
 
+// Parts are joined at the end, because the interpreter copies both texts at each "+".
+
 function writeElements(value: readonly unknown[], open: object[]): string {
-  let out = "[";
+  const parts: string[] = [];
   let i = 0;
   try {
-    for (; i < value.length; i++) out += i === 0 ? write(value[i], open) : "," + write(value[i], open);
+    for (; i < value.length; i++) parts.push(write(value[i], open));
   } catch (error) {
     throw within(`[${i}]`, error);
   }
-  return out + "]";
+  return "[" + parts.join(",") + "]";
 }
 
 function writeProperties(value: Record<string, unknown>, open: object[]): string {
   const keys = Object.keys(value).sort();
-  let out = "{";
+  const parts: string[] = [];
   let i = 0;
   try {
     for (; i < keys.length; i++) {
       const property = value[keys[i]];
-      if (property === undefined) continue;
-      out += (out === "{" ? "" : ",") + writeKey(keys[i]) + write(property, open);
+      if (property !== undefined) parts.push(writeKey(keys[i]) + write(property, open));
     }
   } catch (error) {
     throw within("." + keys[i], error);
   }
-  return out + "}";
+  return "{" + parts.join(",") + "}";
 }
 
 // A long run of digits that may be a number: rare enough that the exact, slow reader is for texts that have one.
