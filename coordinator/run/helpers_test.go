@@ -27,10 +27,16 @@ func newTape(t testing.TB) *tape { return newTapeOf(t, Created{}) }
 // newTapeOf begins a run of which some things are pinned.
 func newTapeOf(t testing.TB, c Created) *tape {
 	t.Helper()
+	tp := created(t, c)
+	tp.do(Start{})
+	return tp
+}
+
+func created(t testing.TB, c Created) *tape {
+	t.Helper()
 	tp := &tape{t: t, s: &State{}, now: birth}
 	c.ID, c.Workflow, c.Script, c.Input, c.Seed, c.Clock = "k3f9", "map", "abc", json.RawMessage(`{}`), 7, birth
 	tp.do(Create{c})
-	tp.do(Start{})
 	return tp
 }
 

@@ -68,7 +68,7 @@ type Counts struct {
 	Succeeded int `json:"succeeded"`
 	Failed    int `json:"failed"`
 	Running   int `json:"running"` // placed or running
-	Waiting   int `json:"waiting"` // pending or ready
+	Waiting   int `json:"waiting"` // ready
 	Cancelled int `json:"cancelled"`
 	Retried   int `json:"retried"`
 	Reused    int `json:"reused,omitempty"` // of those that succeeded: taken over from an earlier run

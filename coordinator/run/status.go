@@ -48,7 +48,7 @@ func Statuses() []Status {
 }
 
 var transitions = map[Status][]Status{
-	Queued:    {Running, Suspended, Failed, Cancelled},
+	Queued:    {Running, Suspended, Cancelled},
 	Running:   {Waiting, Suspended, Completed, Incomplete, Failed, TimedOut, Exhausted, Cancelled, Diverged},
 	Waiting:   {Running, Suspended, Failed, TimedOut, Exhausted, Cancelled, Diverged},
 	Suspended: {Queued, Running, Waiting, Cancelled, Diverged},
@@ -57,10 +57,8 @@ var transitions = map[Status][]Status{
 // StepStatus is where a step stands, or one item of a batch.
 type StepStatus string
 
-// The statuses of a step. The last four are ends; so is unknown once the run has ended.
+// The statuses of a step. A step exists once its script asks for it, so none waits for another: that is the script's await. The last four are ends; so is unknown once the run has ended.
 const (
-	// StepPending: requested, but something it depends on is missing. Left when that arrives. Recovery: still pending.
-	StepPending StepStatus = "pending"
 	// StepReady: it could start now, or after its backoff, and waits for a place. Entered by step.requested, by an attempt that
 	// is to be repeated, or by a result that is to be judged; left by attempt.placed, a read
 	// by its answer. Recovery offers it to the scheduler again.
@@ -91,11 +89,10 @@ func (s StepStatus) Transitions() []StepStatus { return stepTransitions[s] }
 
 // StepStatuses lists every status of a step, in the order of a life.
 func StepStatuses() []StepStatus {
-	return []StepStatus{StepPending, StepReady, StepPlaced, StepRunning, StepUnknown, StepSucceeded, StepFailed, StepCancelled, StepSkipped}
+	return []StepStatus{StepReady, StepPlaced, StepRunning, StepUnknown, StepSucceeded, StepFailed, StepCancelled, StepSkipped}
 }
 
 var stepTransitions = map[StepStatus][]StepStatus{
-	StepPending: {StepReady, StepSucceeded, StepFailed, StepCancelled, StepSkipped},
 	StepReady:   {StepPlaced, StepUnknown, StepSucceeded, StepFailed, StepCancelled, StepSkipped},
 	StepPlaced:  {StepReady, StepRunning, StepSucceeded, StepFailed, StepCancelled, StepUnknown},
 	StepRunning: {StepReady, StepSucceeded, StepFailed, StepCancelled, StepUnknown},

@@ -13,6 +13,19 @@ var limitStories = map[string]func(*tape){
 		tp.succeed(c, `3`)
 		tp.want(Exhausted)
 	},
+	"tokens-exhausted-with-a-child": func(tp *tape) {
+		tp.ask(KindSpawn, `{"input":{},"workflow":"w"}`)
+		tp.do(Spawned{Pos: 0, Run: "c1"})
+		tp.ask(KindBatch, `{"items":["a","b","c"],"model":"small","prompt":"{{item}}"}`)
+		a := tp.place(1, 0, "n1")
+		tp.do(Begin{tp.place(1, 1, "n1")})
+		tp.succeed(a, `1`)
+		tp.succeed(AttemptID{Pos: 1, Item: 1, Phase: Work, Number: 1}, `2`)
+		tp.ask(KindApprove, `{"title":"Go on?"}`) // nobody will be asked
+		tp.want(Waiting)                          // for the child
+		tp.do(ChildEnded{Pos: 0, End: ChildEnd{"c1", Completed}, Report: Content{Value: []byte(`{}`)}})
+		tp.want(Exhausted)
+	},
 	"calls-exhausted": func(tp *tape) {
 		tp.ask(KindGenerate, `{"model":"small","prompt":"x"}`)
 		tp.succeed(tp.place(0, 0, "n1"), `1`)

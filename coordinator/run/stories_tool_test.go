@@ -32,7 +32,9 @@ var toolStories = map[string]func(*tape){
 	},
 	"write-happened": func(tp *tape) {
 		tp.ask(KindTool, `{"input":{},"name":"mail.send"}`)
-		tp.fail(tp.use(0, true), KindNodeLost, OtherNode)
+		id := tp.use(0, true)
+		tp.do(Begin{id})
+		tp.fail(id, KindNodeLost, OtherNode)
 		tp.do(Resolve{Pos: 0, Happened: true, Result: Content{Value: json.RawMessage(`{"id":7}`)}, By: "mail.send"})
 		_, _ = tp.try(Resolve{Pos: 0, By: "ada"}) // refused: it is resolved
 		tp.returns()

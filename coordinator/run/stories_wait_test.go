@@ -126,4 +126,33 @@ var waitStories = map[string]func(*tape){
 		tp.succeed(id, `1`) // what is left waits for a person, who will not be asked any more
 		tp.want(TimedOut)
 	},
+	"suspended-in-the-queue": func(tp *tape) {
+		tp.do(Suspend{By: "ada"})
+		_, _ = tp.try(Start{}) // refused
+		tp.do(Resume{By: "ada"})
+		tp.want(Queued)
+		tp.do(Start{})
+		tp.returns()
+		tp.want(Completed)
+	},
+	"cancelled-in-the-queue": func(tp *tape) {
+		tp.do(Cancel{Reason: "not now"})
+		tp.want(Cancelled)
+	},
+	"cancelled-while-waiting": func(tp *tape) {
+		tp.ask(KindApprove, `{"title":"Go on?"}`)
+		tp.do(Cancel{})
+		tp.want(Cancelled)
+	},
+	"replay-diverges-while-suspended": func(tp *tape) {
+		tp.ask(KindApprove, `{"title":"Go on?"}`)
+		tp.do(Suspend{By: "ada"})
+		tp.do(Diverge{Divergence{Pos: 0, Expected: "approve {}", Got: "sleep {}"}})
+		tp.want(Diverged)
+	},
+	"read-that-nobody-awaits": func(tp *tape) {
+		tp.ask(KindRead, `{"ref":"dd"}`)
+		tp.returns()
+		tp.want(Completed)
+	},
 }

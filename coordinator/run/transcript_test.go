@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"testing"
 )
@@ -56,6 +57,7 @@ var firstStories = map[string]func(*tape){
 	"cancel": func(tp *tape) {
 		tp.ask(KindBatch, `{"items":["a","b"],"model":"small","prompt":"{{item}}"}`)
 		id := tp.place(0, 0, "n1")
+		tp.do(Begin{id})
 		tp.do(Cancel{Reason: "changed my mind"})
 		_, _ = tp.try(Finish{AttemptID: id, Result: Content{Value: []byte(`1`)}}) // refused
 		tp.do(Late{Finish{AttemptID: id, Evidence: Evidence{Node: "n1", Raw: "ee"}}})
@@ -109,25 +111,38 @@ func merged(all ...map[string]func(*tape)) map[string]func(*tape) {
 
 // pins are what the runs of some stories have pinned.
 var pins = map[string]Created{
-	"limit-reached":          {Limits: Limits{ActiveSeconds: 2}},
-	"spawn-too-deep":         {Limits: Limits{SpawnDepth: 1}, Parent: &Parent{Run: "aaaa", Pos: 3, Depth: 1}},
-	"tokens-exhausted":       {Limits: Limits{Tokens: 30}},
-	"calls-exhausted":        {Limits: Limits{Calls: 2}},
-	"time-out-with-a-child":  {Limits: Limits{ActiveSeconds: 2}},
-	"result-too-large":       {Limits: Limits{ArtifactBytes: 20}},
-	"time-out-while-waiting": {Limits: Limits{ActiveSeconds: 2}},
-	"submitted-and-missing":  {Submitted: []Submitted{{Key: "a.md"}, {Key: "b.md"}, {Key: "c.md"}}},
-	"chunks-and-lines":       {Submitted: []Submitted{{Key: "data.jsonl", Ref: "dd", Lines: 4}, {Key: "x.md"}}},
-	"waived-and-made-good":   {Submitted: []Submitted{{Key: "a.md"}, {Key: "b.md"}, {Key: "c.md"}, {Key: "d.md"}}},
-	"written-and-too-large":  {Limits: Limits{ArtifactBytes: 20}},
-	"reused":                 {Base: &Base{Run: "aaaa", Failed: true}},
+	"limit-reached":                 {Limits: Limits{ActiveSeconds: 2}},
+	"spawn-too-deep":                {Limits: Limits{SpawnDepth: 1}, Parent: &Parent{Run: "aaaa", Pos: 3, Depth: 1}},
+	"tokens-exhausted":              {Limits: Limits{Tokens: 30}},
+	"tokens-exhausted-with-a-child": {Limits: Limits{Tokens: 30}},
+	"calls-exhausted":               {Limits: Limits{Calls: 2}},
+	"time-out-with-a-child":         {Limits: Limits{ActiveSeconds: 2}},
+	"result-too-large":              {Limits: Limits{ArtifactBytes: 20}},
+	"time-out-while-waiting":        {Limits: Limits{ActiveSeconds: 2}},
+	"submitted-and-missing":         {Submitted: []Submitted{{Key: "a.md"}, {Key: "b.md"}, {Key: "c.md"}}},
+	"chunks-and-lines":              {Submitted: []Submitted{{Key: "data.jsonl", Ref: "dd", Lines: 4}, {Key: "x.md"}}},
+	"waived-and-made-good":          {Submitted: []Submitted{{Key: "a.md"}, {Key: "b.md"}, {Key: "c.md"}, {Key: "d.md"}}},
+	"written-and-too-large":         {Limits: Limits{ArtifactBytes: 20}},
+	"reused":                        {Base: &Base{Run: "aaaa", Failed: true}},
+}
+
+// queued are the stories of runs that have no script host yet.
+var queued = []string{"suspended-in-the-queue", "cancelled-in-the-queue"}
+
+// told plays a story.
+func told(t testing.TB, name string, story func(*tape)) *tape {
+	tp := created(t, pins[name])
+	if !slices.Contains(queued, name) {
+		tp.do(Start{})
+	}
+	story(tp)
+	return tp
 }
 
 func TestTranscripts(t *testing.T) {
 	for name, story := range stories {
 		t.Run(name, func(t *testing.T) {
-			tp := newTapeOf(t, pins[name])
-			story(tp)
+			tp := told(t, name, story)
 			path := filepath.Join("testdata", name+".txt")
 			if *update {
 				if err := os.WriteFile(path, []byte(tp.log.String()), 0o644); err != nil {
