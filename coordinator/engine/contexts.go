@@ -33,7 +33,7 @@ func (e *Engine) contexts(nodes []scheduler.Node, now time.Time) *contexts {
 	c := &contexts{e: e, nodes: nodes, now: now, need: map[string]int{}}
 	for _, a := range e.order {
 		for model, tokens := range a.state.Contexts {
-			c.want(model, tokens)
+			c.want(a.uses(model), tokens)
 		}
 	}
 	return c

@@ -29,12 +29,19 @@ type Engine struct {
 	busy  atomic.Pointer[map[string]int] // attempts in flight by node
 	ended endedRuns
 
+	preparing chan struct{} // a value for each child that is being made ready
+	schemas   sync.Map      // parameters of spawned scripts, by the digest of their code: json.RawMessage
+
 	// What follows belongs to the loop.
-	runs    map[string]*active // every run that has not ended
-	order   []*active          // the same, oldest first
-	flights map[string]*flight // attempts in flight, by key
-	orphans map[string]orphan  // attempts that nobody waits for any more but that still run, by key
-	begun   []string           // keys of attempts that have begun; see turn.noteBegun
+	runs    map[string]*active   // every run that has not ended
+	order   []*active            // the same, oldest first
+	flights map[string]*flight   // attempts in flight, by key
+	orphans map[string]orphan    // attempts that nobody waits for any more but that still run, by key
+	begun   []string             // keys of attempts that have begun; see turn.noteBegun
+	waiters map[string][]waiter  // spawns that wait for a run's end, by its id
+	tools   map[string]*toolRun  // tools that run, by the key of their call
+	missing map[string]time.Time // since when nodes with attempts are not there
+	clock   *timeline
 	moves   moves
 	started time.Time
 	alarm   *time.Timer
@@ -62,8 +69,9 @@ func New(o Options) *Engine {
 		o: o.withDefaults(), inbox: newMailbox[message](), done: make(chan struct{}),
 		runs: map[string]*active{}, flights: map[string]*flight{}, orphans: map[string]orphan{}, moves: newMoves(),
 		facts: newFacts(), resources: newResources(o.Resources), received: received{}, uses: map[string]use{}, bases: map[string]base{},
-		lastOOM: map[string]time.Time{},
+		lastOOM: map[string]time.Time{}, waiters: map[string][]waiter{}, tools: map[string]*toolRun{}, missing: map[string]time.Time{}, preparing: make(chan struct{}, preparing),
 	}
+	e.clock = newTimeline(e.o.wall)
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	e.busy.Store(&map[string]int{})
 	return e
@@ -72,7 +80,7 @@ func New(o Options) *Engine {
 // Start recovers every run that has not ended and begins to work. It returns when recovery has read the ledger; ctx bounds
 // that. It is called once.
 func (e *Engine) Start(ctx context.Context, f Fleet, d Dispatcher) error {
-	e.fleet, e.dispatch, e.started = f, d, now()
+	e.fleet, e.dispatch, e.started = f, d, e.clock.now()
 	if err := e.recover(ctx); err != nil {
 		e.Stop()
 		return err
@@ -120,7 +128,8 @@ func (e *Engine) loop() {
 			e.refresh()
 		case <-e.alarm.C:
 		}
-		t.now = now()
+		t.now = e.clock.now()
+		t.noteJump()
 		for _, m := range e.inbox.take() {
 			m(t)
 		}
@@ -140,9 +149,6 @@ func (e *Engine) fail(err error) {
 	e.cancel(why)
 	e.closeWatchers()
 }
-
-// now is the time as the ledger keeps it, so that live and recovered states are equal.
-func now() time.Time { return time.Now().UTC().Round(0) }
 
 // ask runs f on the loop. What f returns runs after the turn's commit is durable and makes the reply. It is given up when
 // ctx or the engine ends; whether it was carried out is then unknown.

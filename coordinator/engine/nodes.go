@@ -57,6 +57,11 @@ func (e *Engine) heldResources() map[string]int {
 			held[name]++
 		}
 	}
+	for _, c := range e.tools {
+		for _, name := range c.uses {
+			held[name]++
+		}
+	}
 	return held
 }
 

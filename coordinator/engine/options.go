@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"log/slog"
 	"time"
@@ -32,7 +33,17 @@ type Options struct {
 	MaxScripts int
 	// ReattachGrace is how long after a restart an attempt waits for its node before it goes elsewhere. 0 is 20 s.
 	ReattachGrace time.Duration
+	// Tools are what steps can do on this machine; nil: nothing.
+	Tools Tools
+	// MaxTools bounds the tools that run at once. 0 is 4.
+	MaxTools int
+	// Workflows finds the workflow that a spawn names; nil: none can be spawned. It may be called from several goroutines.
+	Workflows func(ctx context.Context, name string) (script.Program, error)
+	// DefaultLimits are the budgets of a run where its submission sets none.
+	DefaultLimits run.Limits
 	Log           *slog.Logger // nil discards
+
+	wall func() time.Time // the machine's clock; nil: time.Now. For tests
 }
 
 // Submission is a request to start a run. The caller has checked the input against the program's parameter schema.
@@ -42,7 +53,11 @@ type Submission struct {
 	Interface string          // version of the script interface the program was bundled for
 	Input     json.RawMessage // canonical JSON
 	Key       string          // the same key returns the same run; "": none
-	TimeLimit time.Duration   // 0: none
+	TimeLimit time.Duration   // of active time, as Limits.ActiveSeconds; 0: that
+	Limits    run.Limits      // 0 is the default's, a negative number is none
+	Submitted []run.Submitted // what must be covered for the run to be completed
+	Parent    *run.Parent     // nil: nothing spawned it. Spawns set it themselves
+	Base      *run.Base       // nil: nothing is taken over. Fork sets it, with what else a base needs
 	Priority  run.Priority    // "": normal
 	Weight    float64         // share of the machines beside other runs; 0 counts as 1
 }
@@ -63,6 +78,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxScripts == 0 {
 		o.MaxScripts = 8
+	}
+	if o.MaxTools == 0 {
+		o.MaxTools = 4
 	}
 	if o.ReattachGrace == 0 {
 		o.ReattachGrace = 20 * time.Second

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -32,9 +33,12 @@ func (e *Engine) waiting(now time.Time, nodes []scheduler.Node) ([]scheduler.Tas
 		tickets, backoff := a.state.Ready(now, window(a))
 		backoffs[a] = backoff
 		for _, tk := range tickets {
+			if a.adopting[tk.Pos] > 0 {
+				continue
+			}
 			key := a.state.Key(tk.AttemptID)
 			candidates[key] = candidate{a, tk}
-			contexts.want(tk.Model, tk.Context)
+			contexts.want(a.uses(tk.Model), tk.Context)
 			tasks = append(tasks, e.task(a, key, tk))
 		}
 	}
@@ -48,10 +52,14 @@ func (e *Engine) waiting(now time.Time, nodes []scheduler.Node) ([]scheduler.Tas
 
 // task is a waiting attempt as the scheduler sees it, but for its context.
 func (e *Engine) task(a *active, key string, tk run.Ticket) scheduler.Task {
-	return scheduler.Task{Key: key, Run: a.state.Pinned.ID, Model: tk.Model, Digest: a.state.Digests[tk.Model], Ready: tk.Ready, Avoid: tk.Avoid, Embed: tk.Embed,
+	model := a.uses(tk.Model)
+	return scheduler.Task{Key: key, Run: a.state.Pinned.ID, Model: model, Digest: a.state.Digests[tk.Model], Ready: tk.Ready, Avoid: tk.Avoid, Embed: tk.Embed,
 		Priority: priority(a.state.Pinned.Priority), Weight: a.state.Pinned.Weight, Work: scheduler.Work(tk.Effort), Affinity: tk.Affinity,
-		Resources: e.resources.of(tk.Uses, tk.Model)}
+		Resources: e.resources.of(tk.Uses, model)}
 }
+
+// uses is the model that a run uses where its script asks for one.
+func (a *active) uses(model string) string { return cmp.Or(a.instead[model], model) }
 
 func priority(p run.Priority) scheduler.Priority {
 	switch p {
@@ -74,6 +82,14 @@ func (e *Engine) snapshot(now time.Time, nodes []scheduler.Node, tasks []schedul
 func (a *active) noteBackoff(b run.Backoff) {
 	a.retry = b.Next
 	clear(a.waits)
+	for pos, n := range b.Items {
+		a.waits[pos] = wait{backoff: n}
+	}
+}
+
+// addBackoff adds to them.
+func (a *active) addBackoff(b run.Backoff) {
+	a.retry = earliest(a.retry, b.Next)
 	for pos, n := range b.Items {
 		a.waits[pos] = wait{backoff: n}
 	}
@@ -108,7 +124,7 @@ func (e *Engine) window(nodes []scheduler.Node) func(*active) int {
 // models are those that a run's open steps ask for.
 func (a *active) models(yield func(model string) bool) {
 	for _, st := range a.state.Requests {
-		if st.Counts.Waiting > 0 && st.Model != "" && !yield(tagged(st.Model)) {
+		if st.Counts.Waiting > 0 && st.Model != "" && !yield(tagged(a.uses(st.Model))) {
 			return
 		}
 	}
@@ -128,6 +144,7 @@ func (t *turn) placeAttempts() {
 		c, known := candidates[d.Task]
 		t.carryOut(d, c, known)
 	}
+	t.placeTools()
 	t.tend(nodes, tasks)
 	e.countBusy()
 }
@@ -214,7 +231,7 @@ func (t *turn) start(c candidate, d scheduler.Decision) {
 	}
 	placed := s.Requests[id.Pos].Items[id.Item].Flight
 	f := newFlight(c.run, placed)
-	f.sent, f.effort, f.uses = true, c.ticket.Effort, e.resources.of(c.ticket.Uses, c.ticket.Model)
+	f.sent, f.effort, f.uses = true, c.ticket.Effort, e.resources.of(c.ticket.Uses, c.run.uses(c.ticket.Model))
 	e.flights[f.key] = f
 	e.moves.used(f.node, f.digest, t.now)
 	e.moves.of(f.node).warmed(f.digest, c.ticket.Affinity)
@@ -250,7 +267,7 @@ func (t *turn) send(f *flight) {
 		t.then(func() { t.e.Finished(Result{Key: f.key, Failure: cause}) })
 		return
 	}
-	a := Attempt{Key: f.key, RunID: s.Pinned.ID, Step: f.id.Pos, Item: f.id.Item, Number: f.id.Number, Try: f.try, Node: f.node,
+	a := Attempt{Line: call.Line, Key: f.key, RunID: s.Pinned.ID, Step: f.id.Pos, Item: f.id.Item, Number: f.id.Number, Try: f.try, Node: f.node,
 		Kind: CallKind(call.Kind), Model: f.model, Digest: f.digest, Context: f.context, Seed: f.seed,
 		Request: call.Request, Body: call.Body, Feedback: call.Feedback}
 	t.then(func() { t.e.dispatch.Send(a) })
@@ -309,9 +326,10 @@ func (e *Engine) countBusy() {
 
 // setAlarm wakes the loop when time alone changes something.
 func (e *Engine) setAlarm(now time.Time) {
-	var at time.Time
+	var at, timer time.Time
 	for _, a := range e.order {
-		at = earliest(earliest(at, a.retry), a.deadline())
+		at = earliest(earliest(at, a.retry), a.state.Deadline())
+		timer = earliest(timer, a.state.NextTimer())
 		if a.stale && len(a.watchers) > 0 {
 			at = earliest(at, a.shown.Add(viewInterval))
 		}
@@ -330,6 +348,12 @@ func (e *Engine) setAlarm(now time.Time) {
 		if end := e.started.Add(grace); now.Before(end) && len(e.order) > 0 {
 			at = earliest(at, end)
 		}
+	}
+	for _, since := range e.missing {
+		at = earliest(at, since.Add(e.o.ReattachGrace))
+	}
+	if !timer.IsZero() {
+		at = earliest(at, earliest(timer, now.Add(clockLook)))
 	}
 	if at.IsZero() {
 		e.alarm.Stop()

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"time"
 
@@ -26,6 +27,7 @@ type Attempt struct {
 	// When a result is to be judged it is an evaluate request of its own: criteria, goal, model and sources (context, item).
 	Request json.RawMessage
 	Body    json.RawMessage // the item that the attempt is about, or the subject: string, ref or value; nil when there is none
+	Line    *run.Line       // where the item is when it is a line of an artifact; of a judge's attempt one more source
 	// Feedback holds the request's own feedback and the reasons of earlier send-backs.
 	Feedback []string
 	Deadline time.Duration // 0: none
@@ -123,4 +125,57 @@ type Sink interface {
 	Moved(node string, m Move)
 	// Lost says that a node is gone: its attempts in flight go elsewhere.
 	Lost(node string)
+}
+
+// Tools is what steps can do on this machine, beside calls of models. Its methods may be called from several goroutines.
+type Tools interface {
+	// Effect says whom a tool affects. known is false when there is no such tool.
+	Effect(tool string) (effect ToolEffect, known bool)
+	// Run does a call, or returns what the same key did before. How it ended is in the outcome, a failure too; an error says that
+	// its end is not known.
+	Run(ctx context.Context, c ToolCall) (ToolOutcome, error)
+	// Check says by a look at the world whether a call whose end nobody heard of had its effect. It changes nothing.
+	Check(ctx context.Context, c ToolCall) (ToolChecked, error)
+}
+
+// ToolEffect is whom a tool affects.
+type ToolEffect string
+
+// The effects of tools. What has one is recorded before it acts; after a crash its outcome is unknown until somebody looks.
+const (
+	EffectNone     ToolEffect = "none"
+	EffectLocal    ToolEffect = "local"    // it changes this machine
+	EffectExternal ToolEffect = "external" // others see it
+)
+
+// ToolCall is one use of a tool.
+type ToolCall struct {
+	Key   string // "run/step/item/work/attempt": two calls with one key are one call
+	Tool  string
+	Input json.RawMessage // canonical
+}
+
+// ToolOutcome is how a call ended. A failure of kind run.KindUnknown says that it may have had its effect.
+type ToolOutcome struct {
+	Value   json.RawMessage
+	Before  json.RawMessage // what was seen before, a JSON array of facts; nil for nothing
+	After   json.RawMessage // and afterwards
+	Failure *Failure
+}
+
+// ToolState says whether a call had its effect.
+type ToolState string
+
+// The answers of Check.
+const (
+	ToolDone    ToolState = "done"
+	ToolNotDone ToolState = "not_done" // it is safe to do it again
+	ToolUnknown ToolState = "unknown"  // only a person can say
+)
+
+// ToolChecked is what a look at the world says.
+type ToolChecked struct {
+	State   ToolState
+	Outcome *ToolOutcome // when done, as far as can be seen
+	Why     string
 }

@@ -133,7 +133,7 @@ func (e *Engine) Run(ctx context.Context, id string) (View, error) {
 		if a != nil {
 			return e.view(a), nil
 		}
-		return stateView(s, e.roster()), nil
+		return stateView(s, e.roster(), e.clock.now()), nil
 	})
 }
 
@@ -168,7 +168,9 @@ func (e *Engine) Items(ctx context.Context, id string, step, from, limit int) (I
 	}
 	type part struct {
 		page   ItemsPage
+		id     string
 		bodies []run.Content // by item of the page
+		events map[int]int64 // of items whose results only their events have, by place on the page
 	}
 	got, err := with(ctx, e, id, func(s *run.State, _ *active) (part, error) {
 		st := s.Step(step)
@@ -179,13 +181,25 @@ func (e *Engine) Items(ctx context.Context, id string, step, from, limit int) (I
 			return part{}, apierr.New(apierr.NotFound, "run %s has no such step", s.Pinned.ID).WithNext("loopkeeper show " + s.Pinned.ID)
 		}
 		known := e.roster()
-		p := part{page: ItemsPage{Step: st.Pos, Total: len(st.Items), FinalPrefix: st.FinalPrefix()}}
+		p := part{id: s.Pinned.ID, events: map[int]int64{}, page: ItemsPage{Step: st.Pos, Total: len(st.Items), FinalPrefix: st.FinalPrefix()}}
 		for i := max(0, from); i < len(st.Items) && len(p.bodies) < limit; i++ {
 			p.page.Items = append(p.page.Items, itemView(st, i, known))
+			if it := &st.Items[i]; it.Status == run.StepSucceeded && it.Result.Empty() {
+				p.events[len(p.bodies)] = it.Event
+			}
 			p.bodies = append(p.bodies, st.Items[i].Result)
 		}
 		return p, nil
 	})
+	if err == nil && len(got.events) > 0 {
+		results, err := e.resultsAt(ctx, got.id, slices.Sorted(maps.Values(got.events)))
+		if err != nil {
+			return ItemsPage{}, err
+		}
+		for i, seq := range got.events {
+			got.bodies[i] = results[seq]
+		}
+	}
 	for i, c := range got.bodies {
 		if err := e.fillBody(ctx, &got.page.Items[i], c); err != nil {
 			return ItemsPage{}, err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
+	"github.com/loopkeeper/loopkeeper/scheduler"
 )
 
 // recover rebuilds what the engine held when it last stopped, however it stopped: every run that has not ended is folded
@@ -31,13 +32,28 @@ func (e *Engine) recover(ctx context.Context) error {
 		a := newActive(s)
 		e.add(a)
 		for p := range s.Flights {
-			f := newFlight(a, p)
-			e.flights[f.key] = f
+			if p.Node != onCoordinator {
+				f := newFlight(a, p)
+				e.flights[f.key] = f
+			}
 		}
 	}
 	if err := e.recall(ctx); err != nil {
 		return err
 	}
+	if err := e.recallModels(ctx); err != nil {
+		return err
+	}
+	e.inbox.put(func(t *turn) {
+		for _, a := range slices.Clone(e.order) {
+			t.recoverTools(a)
+			for st := range a.state.Open {
+				t.requested(a, st.Pos)
+			}
+		}
+		t.recoverChildren()
+		t.place = true
+	})
 	e.countBusy()
 	if len(rows) > 0 {
 		e.o.Log.Info("runs under way were recovered", "runs", len(rows), "attempts", len(e.flights))
@@ -73,11 +89,35 @@ func (e *Engine) recall(ctx context.Context) error {
 
 // keepFacts writes what was measured since it was last written. Failing costs a few measurements.
 func (e *Engine) keepFacts() {
-	rows := e.facts.rows(now(), true)
+	rows := e.facts.rows(e.clock.now(), true)
 	if e.Err() != nil || len(rows) == 0 {
 		return
 	}
 	if err := e.o.Store.Append(context.WithoutCancel(e.ctx), ledger.Commit{Learned: rows}); err != nil {
 		e.o.Log.Warn("the last measurements were not written", "err", err)
+	}
+}
+
+// sweep gives up attempts whose node is not there, and was not for a while: that a node is lost is told, but what is told can be
+// missed. It goes by what the fleet says of the node, never by the attempt's age.
+func (t *turn) sweep() {
+	e := t.e
+	known := e.roster()
+	for id := range e.missing {
+		if known.state(id) != scheduler.NodeLost {
+			delete(e.missing, id)
+		}
+	}
+	for _, f := range e.sortedFlights() {
+		if !f.sent || known.state(f.node) != scheduler.NodeLost {
+			continue
+		}
+		since, noted := e.missing[f.node]
+		switch {
+		case !noted:
+			e.missing[f.node] = t.now
+		case t.now.Sub(since) >= e.o.ReattachGrace:
+			t.lose(f, "the node is gone")
+		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 // active is a run that has not ended, as the loop holds it.
 type active struct {
+	id       string // of the run; never changes, so any goroutine may read it
 	state    *run.State
 	driver   *driver // nil while no host is given to its script, and after the script ended
 	given    int     // deliveries handed to the driver
@@ -28,31 +29,35 @@ type active struct {
 	retry    time.Time // the first end of a backoff, zero for none
 	stale    bool      // its watchers have not seen the newest view
 	shown    time.Time
+	quiet    int          // how many deliveries its script had had when it gave its host back; -1: nobody knows
+	told     bool         // of its end: its parent and its children know
+	spawning map[int]bool // steps whose child is being made ready
+	adopting map[int]int  // steps that may yet take results over, and by how many ways: nothing of them is placed
+	naming   map[int]*naming
+	instead  map[string]string // models that it uses in place of what its script asks for
 }
 
 func newActive(s *run.State) *active {
-	return &active{state: s, waits: map[int]wait{}, decided: map[int]*decided{}, watchers: map[*watcher]struct{}{}}
+	return &active{id: s.Pinned.ID, state: s, waits: map[int]wait{}, decided: map[int]*decided{}, watchers: map[*watcher]struct{}{}, quiet: -1,
+		spawning: map[int]bool{}, adopting: map[int]int{}, naming: map[int]*naming{}}
 }
 
 func (e *Engine) add(a *active) {
-	e.runs[a.state.Pinned.ID] = a
+	a.id = a.state.Pinned.ID
+	e.runs[a.id] = a
 	e.order = append(e.order, a)
 }
 
 // Submit starts a run and returns its id once that is durable. A key that is known returns its run and existing true.
 func (e *Engine) Submit(ctx context.Context, s Submission) (id string, existing bool, err error) {
+	if s.TimeLimit > 0 {
+		s.Limits.ActiveSeconds = int64(s.TimeLimit.Seconds())
+	}
 	created := run.Created{Workflow: s.Workflow, Interface: s.Interface, Input: s.Input, Key: s.Key, Seed: newSeed(),
-		Priority: s.Priority, Weight: s.Weight}
-	created.Limits.ActiveSeconds = int64(s.TimeLimit.Seconds())
-	if created.Script, err = e.keep(ctx, s.Program.Name, s.Program.Code); err != nil {
+		Priority: s.Priority, Weight: s.Weight, Limits: resolved(s.Limits, e.o.DefaultLimits), Submitted: s.Submitted, Parent: s.Parent, Base: s.Base}
+	if err := e.pin(ctx, &created, s.Program); err != nil {
 		return "", false, err
 	}
-	if len(s.Program.SourceMap) > 0 {
-		if created.SourceMap, err = e.keep(ctx, s.Program.Name+".map", s.Program.SourceMap); err != nil {
-			return "", false, err
-		}
-	}
-	created.Program = s.Program.Name
 	got, err := ask(ctx, e, func(t *turn) func() (submitted, error) { return reply(t.submit(created)) })
 	return got.id, got.existing, err
 }
@@ -71,7 +76,10 @@ func (t *turn) submit(created run.Created) (submitted, error) {
 	if err != nil {
 		return submitted{}, err
 	}
-	created.ID, created.Clock = id, t.now
+	created.ID = id
+	if created.Clock.IsZero() {
+		created.Clock = t.now
+	}
 	a := newActive(&run.State{})
 	if err := t.execute(a, run.Create{Created: created}); err != nil {
 		return submitted{}, err
@@ -105,7 +113,7 @@ func (e *Engine) byKey(key string) (string, error) {
 	return rows[0].ID, nil
 }
 
-// Cancel ends a run and what it has in flight. Conflict: it has ended.
+// Cancel ends a run, what it has in flight, and everything that it has spawned and not detached, at one moment. Conflict: it has ended.
 func (e *Engine) Cancel(ctx context.Context, id, reason string) (View, error) {
 	id, err := e.Resolve(ctx, id)
 	if err != nil {
@@ -116,7 +124,7 @@ func (e *Engine) Cancel(ctx context.Context, id, reason string) (View, error) {
 		if a == nil {
 			return reply(View{}, apierr.New(apierr.Conflict, "run %s has already ended", id).WithNext("loopkeeper show "+id))
 		}
-		if err := t.execute(a, run.Cancel{Reason: reason}); err != nil {
+		if err := t.cancelTree(a, reason); err != nil {
 			return reply(View{}, err)
 		}
 		return func() (View, error) { return e.view(a), nil }
@@ -130,6 +138,12 @@ func (t *turn) retire(a *active) {
 		if f.run == a {
 			t.orphan(f)
 			e.dispatch.Cancel(f.node, f.key)
+		}
+	}
+	for _, c := range e.tools {
+		if c.run == a {
+			c.orphaned = true
+			c.cancel()
 		}
 	}
 	e.countBusy()
@@ -148,22 +162,16 @@ func (t *turn) retire(a *active) {
 	e.o.Log.Info("a run has ended", "run", a.state.Pinned.ID, "state", a.state.Status)
 }
 
-// expire ends the budget of runs whose active time is over.
+// expire ends what time ends: budgets of active time, and waits that have one.
 func (t *turn) expire() {
 	for _, a := range t.e.order {
-		if end := a.deadline(); !end.IsZero() && !t.now.Before(end) {
-			_ = t.execute(a, run.Expire{Spent: t.now.Sub(a.state.Started)}) // logged there
+		if at := a.state.NextTimer(); !at.IsZero() && !t.now.Before(at) {
+			_ = t.execute(a, run.Fire{}) // logged there
+		}
+		if end := a.state.Deadline(); !end.IsZero() && !t.now.Before(end) {
+			_ = t.execute(a, run.Expire{}) // logged there
 		}
 	}
-}
-
-// deadline is when the run's active time is over, zero for never.
-func (a *active) deadline() time.Time {
-	s := a.state
-	if s.Status != run.Running || s.Pinned.Limits.ActiveSeconds == 0 || s.Limit != nil {
-		return time.Time{}
-	}
-	return s.Started.Add(time.Duration(s.Pinned.Limits.ActiveSeconds) * time.Second)
 }
 
 // host starts scripts while there are hosts for them: first those of runs under way, then queued ones, oldest first.
@@ -174,21 +182,28 @@ func (t *turn) host() {
 			free--
 		}
 	}
-	for _, want := range []run.Status{run.Running, run.Queued} {
+	for _, queued := range []bool{false, true} {
 		for _, a := range t.e.order {
 			if free <= 0 {
 				return
 			}
-			if a.driver != nil || a.state.Status != want || a.state.Script != nil {
+			if a.driver != nil || queued != (a.state.Status == run.Queued) || !queued && !a.wantsHost() {
 				continue
 			}
-			if want == run.Queued && t.execute(a, run.Start{}) != nil {
+			if queued && t.execute(a, run.Start{}) != nil {
 				continue
 			}
 			free--
 			t.then(func() { t.e.drive(a) })
 		}
 	}
+}
+
+// wantsHost says that a run's script has something to do, or may have: after a restart nobody knows whether it has reacted to all that
+// it was given, so a run that only waits gets a host once, too.
+func (a *active) wantsHost() bool {
+	s := a.state
+	return s.Script == nil && (s.Status == run.Running || s.Status == run.Waiting) && a.quiet != len(s.Deliveries)
 }
 
 // idAlphabet has no letters or digits that look alike.

@@ -29,12 +29,30 @@ type summary struct {
 
 	Priority run.Priority `json:"priority,omitempty"`
 	Weight   float64      `json:"weight,omitempty"`
+
+	Active   int64  `json:"active,omitempty"` // nanoseconds
+	Waits    int    `json:"waits,omitempty"`
+	Parent   string `json:"parent,omitempty"`
+	Base     string `json:"base,omitempty"`
+	ParkedBy string `json:"parked_by,omitempty"`
 }
 
-func summarise(s *run.State) summary {
+func summarise(s *run.State, now time.Time) summary {
 	out := summary{Items: s.Counts, Coverage: s.Counts.Coverage(), PromptTokens: s.PromptTokens, OutputTokens: s.OutputTokens,
-		Calls: s.Calls, Simulated: s.Simulated, Script: s.Pinned.Script, Seed: s.Pinned.Seed, CancelReason: s.Reason,
-		Priority: s.Pinned.Priority, Weight: s.Pinned.Weight}
+		Calls: s.Calls, Simulated: s.Simulated, Script: s.Pinned.Script, Seed: s.Pinned.Seed,
+		Priority: s.Pinned.Priority, Weight: s.Pinned.Weight, Active: int64(s.Active(now))}
+	if s.Status == run.Suspended {
+		out.ParkedBy = s.Reason
+	} else {
+		out.CancelReason = s.Reason
+	}
+	if p := s.Pinned.Parent; p != nil {
+		out.Parent = p.Run
+	}
+	if b := s.Pinned.Base; b != nil {
+		out.Base = b.Run
+	}
+	out.Waits = len(waitsOf(s))
 	out.Error, _ = endError(s)
 	for _, o := range s.Outputs {
 		out.Outputs = append(out.Outputs, o.Name)
@@ -51,16 +69,19 @@ func listView(r ledger.RunRow) (View, error) {
 	return View{ID: r.ID, Workflow: r.Workflow, Status: run.Status(r.State), Created: r.Created, Started: r.Started, Ended: r.Ended,
 		Key: r.Key, Error: s.Error, Items: s.Items, Coverage: s.Coverage, PromptTokens: s.PromptTokens, OutputTokens: s.OutputTokens,
 		Calls: s.Calls, Simulated: s.Simulated, Script: s.Script, Seed: s.Seed, Outputs: s.Outputs, CancelReason: s.CancelReason,
-		Priority: cmp.Or(s.Priority, run.Normal), Weight: s.Weight}, nil
+		Priority: cmp.Or(s.Priority, run.Normal), Weight: s.Weight, Active: time.Duration(s.Active), Waits: s.Waits, Parent: s.Parent,
+		Base: s.Base, ParkedBy: s.ParkedBy}, nil
 }
 
 // stateView is the part of a view that follows from the state alone.
-func stateView(s *run.State, known roster) View {
-	sum := summarise(s)
+func stateView(s *run.State, known roster, now time.Time) View {
+	sum := summarise(s, now)
 	v := View{ID: s.Pinned.ID, Workflow: s.Pinned.Workflow, Status: s.Status, Created: s.Born, Started: s.Started, Ended: s.Ended,
 		Key: s.Pinned.Key, Error: sum.Error, Items: sum.Items, Coverage: sum.Coverage, PromptTokens: sum.PromptTokens,
 		OutputTokens: sum.OutputTokens, Calls: sum.Calls, Simulated: sum.Simulated, Script: sum.Script, Seed: sum.Seed,
-		Outputs: sum.Outputs, Logs: slices.Clone(s.Logs), CancelReason: sum.CancelReason, Priority: cmp.Or(sum.Priority, run.Normal), Weight: sum.Weight}
+		Outputs: sum.Outputs, Logs: slices.Clone(s.Logs), CancelReason: sum.CancelReason, Priority: cmp.Or(sum.Priority, run.Normal), Weight: sum.Weight,
+		Active: time.Duration(sum.Active), Waits: sum.Waits, Parent: sum.Parent, Base: sum.Base, ParkedBy: sum.ParkedBy}
+	v.Limits, v.Acceptance, v.Phases, v.Children = limitViews(s, now), acceptanceOf(s), phaseViews(s), childrenOf(s)
 	_, v.ErrorStack = endError(s)
 	for _, st := range s.Requests {
 		v.Steps = append(v.Steps, stepView(st, known))
@@ -80,6 +101,10 @@ func stepView(st *run.Step, known roster) StepView {
 		Started: st.Began, Ended: st.Ended}
 	if v.Started.IsZero() {
 		v.Started = st.Requested
+	}
+	v.WaitingFor, v.Until = string(st.WaitingFor()), st.Due
+	if st.Child != nil {
+		v.Child = st.Child.Run
 	}
 	if st.Failure != nil {
 		v.Error = st.Failure.Kind + ": " + st.Failure.Message
@@ -110,7 +135,7 @@ func endError(s *run.State) (message, stack string) {
 		case e.File != "": // one that has no line, such as too much memory
 			message = e.File + ": " + e.Message
 		}
-	case len(end.Shortfalls) > 0 && s.Status == run.TimedOut:
+	case len(end.Shortfalls) > 0 && (s.Status == run.TimedOut || s.Status == run.Exhausted):
 		message = end.Shortfalls[0]
 	}
 	return message, stack
@@ -176,9 +201,14 @@ func stepLabel(st *run.Step) string {
 // view is a run's view with what only the loop knows: progress and reasons for waiting.
 func (e *Engine) view(a *active) View {
 	known := e.roster()
-	v := stateView(a.state, known)
+	v := stateView(a.state, known, e.clock.now())
 	v.Simulated = v.Simulated || len(a.state.Shares) == 0 && known.allSimulated()
 	for f := range a.state.Flights {
+		if f.Node == onCoordinator {
+			v.InFlight = append(v.InFlight, InFlight{Step: f.Pos, Item: f.Item, Node: onCoordinator, NodeState: scheduler.NodeUp, Attempt: f.Number,
+				Since: f.Since, Phase: "running", Label: flightLabel(a.state.Requests[f.Pos], f.Item)})
+			continue
+		}
 		in := InFlight{Step: f.Pos, Item: f.Item, Node: known.name(f.Node), NodeState: known.state(f.Node), Model: f.Model, Attempt: f.Number, Judging: f.Phase == run.Judge,
 			Since: f.Since, Phase: "sent", Label: flightLabel(a.state.Requests[f.Pos], f.Item)}
 		if known := e.flights[a.state.Key(f.AttemptID)]; known != nil && known.progress.Phase != "" {
@@ -216,6 +246,10 @@ func (e *Engine) addWaits(a *active, v *View) {
 	}
 	for i := range v.Steps {
 		st := &v.Steps[i]
+		if st.WaitingFor != "" {
+			add(st.WaitingFor, 1, parkedWhy[st.WaitingFor])
+			continue
+		}
 		n := st.Items.Waiting
 		if st.Status.Ended() || n == 0 {
 			continue
@@ -236,6 +270,11 @@ func (e *Engine) addWaits(a *active, v *View) {
 		add("retry", backoff, "a short pause before the next attempt")
 		add(what, n-backoff, why)
 	}
+}
+
+// parkedWhy says what a parked step waits for; what that is exactly is with the step.
+var parkedWhy = map[string]string{
+	string(run.WaitHuman): "a person has to answer", string(run.WaitTimer): "a time has to come", string(run.WaitChildren): "a child has to end",
 }
 
 // roster is the nodes that the fleet knows, by id.

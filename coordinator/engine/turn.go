@@ -46,6 +46,12 @@ func (t *turn) record(a *active, events []run.Event) error {
 			return err
 		}
 		t.commit.Events = append(t.commit.Events, ledger.Event{RunID: a.state.Pinned.ID, Seq: ev.Seq, Time: ev.Time, Kind: kind, Payload: payload})
+		t.accept(a, ev.Data)
+	}
+	for _, ev := range events {
+		if req, ok := ev.Data.(*run.Requested); ok && !req.Note {
+			t.requested(a, req.Pos)
+		}
 	}
 	if len(events) > 0 {
 		t.place = true
@@ -81,17 +87,22 @@ func (t *turn) finish() error {
 	t.expire()
 	t.host()
 	t.hear()
+	for _, a := range t.touched {
+		t.spawn(a)
+	}
 	if t.place {
 		t.resend()
+		t.sweep()
 		t.placeAttempts()
 	}
 	if len(t.commit.Events) > 0 {
 		t.noteBegun()
 	}
+	t.settleEnds() // what a placement has ended
 	t.commit.Learned = append(t.commit.Learned, e.moves.rows(t.now)...)
 	t.commit.Learned = append(t.commit.Learned, e.facts.rows(t.now, false)...)
 	for _, a := range t.touched {
-		row, err := a.row()
+		row, err := a.row(t.now)
 		if err != nil {
 			return err
 		}
@@ -123,7 +134,7 @@ const hearing = 2 * time.Millisecond
 // has no effects of its own, so nothing leaves by this.
 func (t *turn) hear() {
 	var timeout <-chan time.Time
-	for t.tellScripts() {
+	for t.settleEnds(); t.tellScripts(); t.settleEnds() {
 		if timeout == nil {
 			timeout = time.After(hearing)
 		}
@@ -175,9 +186,9 @@ func (t *turn) noteBegun() {
 }
 
 // row is the run's projection for lists.
-func (a *active) row() (ledger.RunRow, error) {
+func (a *active) row(now time.Time) (ledger.RunRow, error) {
 	s := a.state
-	summary, err := json.Marshal(summarise(s))
+	summary, err := json.Marshal(summarise(s, now))
 	if err != nil {
 		return ledger.RunRow{}, err
 	}

@@ -37,6 +37,34 @@ type View struct {
 	CancelReason string   // of a cancelled run, as its user gave it
 	Priority     run.Priority
 	Weight       float64 // share of the machines beside other runs; 0 counts as 1
+
+	Active     time.Duration   // what counts against the budget: not what was parked
+	Limits     []LimitView     // those that are set
+	Acceptance *run.Acceptance // what was expected against what was done; nil in lists, and while it is not worth its cost
+	Phases     []PhaseView     // of the pipeline in progress, or of the last one
+	Waits      int             // steps that wait for a person
+	ParkedBy   string          // why a run is suspended, as its user gave it
+	Parent     string          // the run that spawned it
+	Children   []string        // runs that it spawned, by id
+	Base       string          // the run that it took results from
+}
+
+// LimitView is a budget of a run.
+type LimitView struct {
+	Name      string // active_seconds, tokens, calls, artifact_bytes or spawn_depth
+	Limit     int64
+	Spent     int64 // 0 where nothing is spent by a run: artifact_bytes
+	Overshoot int64 // beyond the limit, of one that was reached
+	Worst     int64 // the most that was possible then; 0: unknown
+}
+
+// PhaseView is one phase of a pipeline.
+type PhaseView struct {
+	Pipeline string
+	Name     string
+	Status   run.PhaseStatus
+	Round    int // how often it was begun
+	Reasons  []run.PhaseReason
 }
 
 // StepView is one step of a run. Notes (log, output, collected) and reads are steps too.
@@ -51,7 +79,9 @@ type StepView struct {
 	Started    time.Time
 	Ended      time.Time // zero until it ends
 	Error      string
-	Node       string // name, of a single call
+	Node       string    // name, of a single call
+	Until      time.Time // when a wait ends by itself, zero for never
+	Child      string    // of a spawn: the run that it started
 }
 
 // NodeShare is what one node did for a run.
@@ -83,7 +113,7 @@ type InFlight struct {
 
 // Reason says what how many items wait for.
 type Reason struct {
-	WaitingFor string // slot, memory, load, node, model, retry, script (a free script host)
+	WaitingFor string // slot, memory, load, node, model, retry, tool, script (a free script host), human, timer, children
 	Count      int
 	Why        string // one sentence
 }

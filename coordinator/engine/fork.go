@@ -1,0 +1,200 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
+	"github.com/loopkeeper/loopkeeper/coordinator/run"
+	"github.com/loopkeeper/loopkeeper/proto/apierr"
+)
+
+// ForkRequest asks for a new run that takes over what succeeded in another one.
+type ForkRequest struct {
+	Run    string            // a unique prefix will do
+	Before int               // the first position that is done anew; 0 takes over all that is asked for in the same way
+	Failed bool              // a retry of what failed
+	Input  json.RawMessage   // canonical; nil: the base's
+	Models map[string]string // by model as the script asks for it: the one to use instead
+	Key    string            // as in Submission
+}
+
+// Pinned returns what a run began with: its script, input, seed and limits.
+func (e *Engine) Pinned(ctx context.Context, id string) (run.Created, error) {
+	return with(ctx, e, id, func(s *run.State, _ *active) (run.Created, error) { return s.Pinned, nil })
+}
+
+// Fork starts a run with the script, seed, clock and limits of another one, which has ended, and returns its id once that is durable. A
+// step that asks for the same at the same position takes over what succeeded there. Conflict: the other run has not ended.
+// InvalidArgument: there is nothing to try again.
+func (e *Engine) Fork(ctx context.Context, r ForkRequest) (id string, existing bool, err error) {
+	base, err := with(ctx, e, r.Run, func(s *run.State, a *active) (run.Created, error) {
+		switch {
+		case a != nil:
+			return run.Created{}, apierr.New(apierr.Conflict, "run %s has not ended, so what it did is not settled", s.Pinned.ID).
+				WithNext("loopkeeper cancel "+s.Pinned.ID, "wait for its end")
+		case r.Failed && s.Status == run.Completed:
+			return run.Created{}, apierr.New(apierr.InvalidArgument, "nothing of run %s failed", s.Pinned.ID).WithNext("loopkeeper fork " + s.Pinned.ID + " --from STEP")
+		case r.Before < 0 || r.Before > len(s.Requests):
+			return run.Created{}, noSuchStep(s, r.Before)
+		}
+		return s.Pinned, nil
+	})
+	if err != nil {
+		return "", false, err
+	}
+	created := base
+	created.Key, created.Parent = r.Key, nil
+	created.Base = &run.Base{Run: base.ID, Before: r.Before, Failed: r.Failed}
+	if r.Input != nil {
+		created.Input = r.Input
+		created.Submitted = slices.DeleteFunc(slices.Clone(base.Submitted), func(s run.Submitted) bool {
+			return !bytes.Contains(r.Input, []byte(strconv.Quote(s.Key))) && (s.Ref == "" || !bytes.Contains(r.Input, []byte(s.Ref)))
+		})
+	}
+	got, err := ask(ctx, e, func(t *turn) func() (submitted, error) { return reply(t.fork(created, r.Models)) })
+	return got.id, got.existing, err
+}
+
+// instead is where the ledger keeps the models that a run uses in place of what its script asks for.
+const instead = "run.models/"
+
+func (t *turn) fork(created run.Created, models map[string]string) (submitted, error) {
+	got, err := t.submit(created)
+	if err != nil || got.existing || len(models) == 0 {
+		return got, err
+	}
+	value, err := canonical(models)
+	if err != nil {
+		return got, err
+	}
+	if t.commit.Meta == nil {
+		t.commit.Meta = map[string]json.RawMessage{}
+	}
+	t.commit.Meta[instead+got.id] = value
+	t.e.runs[got.id].instead = models
+	return got, nil
+}
+
+// recallModels reads what forks use instead of the models that their scripts ask for.
+func (e *Engine) recallModels(ctx context.Context) error {
+	rows, err := e.o.Store.Meta(ctx, instead)
+	for key, value := range rows {
+		if a := e.runs[key[len(instead):]]; a != nil && err == nil {
+			err = json.Unmarshal(value, &a.instead)
+		}
+	}
+	return err
+}
+
+// requested holds a new step back while it may take results over, from the run's base or from any earlier run.
+func (t *turn) requested(a *active, pos int) {
+	e, st := t.e, a.state.Step(pos)
+	if st == nil || st.Note || st.Status.Ended() {
+		return
+	}
+	base := a.state.Pinned.Base
+	adopts := base != nil && (base.Before == 0 || pos < base.Before)
+	look, reuses := t.reuses(a, st)
+	if !adopts && !reuses {
+		return
+	}
+	a.hold(pos)
+	t.then(func() {
+		e.wg.Go(func() {
+			if adopts {
+				e.adopt(a, *base, pos)
+			}
+			if reuses {
+				e.seek(a, look)
+				return
+			}
+			e.take(a, nil, func() { a.release(pos) })
+		})
+	})
+}
+
+// adopt reads what the run's base has for a step and hands it to the loop. Who is told of the base's results is the run: what it
+// takes over follows from the two states.
+func (e *Engine) adopt(a *active, from run.Base, pos int) {
+	base, err := e.ended.state(e.ctx, e.o.Store, from.Run)
+	if err != nil {
+		if e.ctx.Err() == nil {
+			e.o.Log.Warn("the run that this one builds upon cannot be read; its steps are done anew", "run", a.id, "base", from.Run, "err", err)
+		}
+		return
+	}
+	found := make(chan []run.Adoption, 1)
+	e.inbox.put(func(*turn) { found <- a.state.Adoptions(base, pos) })
+	var all []run.Adoption
+	select {
+	case all = <-found:
+	case <-e.ctx.Done():
+		return
+	}
+	for part := range slices.Chunk(all, takeAtOnce) {
+		if err := e.fill(from.Run, part); err != nil {
+			e.o.Log.Warn("results of the run that this one builds upon cannot be read; they are made anew", "run", a.id, "base", from.Run, "err", err)
+			return
+		}
+		cmds := make([]run.Command, len(part))
+		for i, p := range part {
+			cmds[i] = p.Reuse
+			if p.Doubt {
+				cmds[i] = run.Doubt{Pos: p.Pos, Item: p.Item, From: p.From}
+			}
+		}
+		e.take(a, cmds, nil)
+	}
+}
+
+// fill reads the results that the base's state does not keep.
+func (e *Engine) fill(base string, part []run.Adoption) error {
+	var seqs []int64
+	for _, p := range part {
+		if p.Event != 0 {
+			seqs = append(seqs, p.Event)
+		}
+	}
+	if len(seqs) == 0 {
+		return nil
+	}
+	results, err := e.resultsAt(e.ctx, base, seqs)
+	if err != nil {
+		return err
+	}
+	for i := range part {
+		if part[i].Event != 0 {
+			part[i].Result = results[part[i].Event]
+		}
+	}
+	return nil
+}
+
+// resultsAt reads the results that events have, by their number.
+func (e *Engine) resultsAt(ctx context.Context, id string, seqs []int64) (map[int64]run.Content, error) {
+	rows, err := e.o.Store.EventsAt(ctx, id, seqs)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[int64]run.Content, len(rows))
+	for _, row := range rows {
+		ev, err := decoded(row)
+		if err != nil {
+			return nil, err
+		}
+		out[row.Seq], _ = run.ResultOf(ev.Data)
+	}
+	return out, nil
+}
+
+func decoded(row ledger.Event) (run.Event, error) {
+	ev, err := run.Decode(row.Seq, row.Time, row.Kind, row.Payload)
+	if err != nil {
+		return ev, apierr.Wrap(err, apierr.LedgerTooNew, "read run %s", row.RunID).WithNext("update loopkeeper")
+	}
+	return ev, nil
+}
