@@ -61,7 +61,7 @@ func (v *view) tokens() int {
 
 // explain says why the tasks of a group wait, or that no waiting helps. An empty Wait means impossible.
 func (p *Planner) explain(g *group) Explanation {
-	e := Explanation{Nodes: p.verdicts(g)}
+	e := Explanation{Nodes: p.finalVerdicts(g)}
 	if !g.anywhere() {
 		e.Wait, e.Summary = p.outlook(g, e.Nodes)
 		return e

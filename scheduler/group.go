@@ -60,6 +60,9 @@ func (p *Planner) newGroups() {
 		p.of, p.runs, p.ages = append(p.of, g.index), append(p.runs, int32(run)), append(p.ages, p.age(t.Ready))
 	}
 	for _, g := range p.groups {
+		if g == g.groups[0] {
+			g.settle()
+		}
 		p.size(g)
 	}
 	for _, h := range p.hosts {

@@ -189,9 +189,11 @@ func (p *Planner) launch(g *group, s *site, task int32) {
 	h := p.hosts[s.host]
 	r := &h.residents[s.at]
 	why := p.whyStart(g, s)
+	if h.MaxCalls > 0 || r.busy == 0 && !r.queued { // else no other model sees a difference
+		h.change()
+	}
 	r.busy++
 	h.calls++
-	h.change()
 	g.started++
 	p.hold(g)
 	p.begun[task] = true

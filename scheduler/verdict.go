@@ -10,27 +10,54 @@ import (
 
 // verdicts are how every node looks to the group now.
 func (p *Planner) verdicts(g *group) []NodeVerdict {
-	v := g.view
 	out := make([]NodeVerdict, len(p.hosts))
-	for i, h := range p.hosts {
-		switch {
-		case g.pinned != "":
-			out[i].Finding = p.find(v, i, g.pinned)
-		case !g.may(i):
-			out[i].Finding = &Finding{Node: h.ID, Name: h.name(), State: h.State, Verdict: VerdictExcluded, Reason: ReasonFailed}
-		default:
-			out[i] = NodeVerdict{Finding: p.finding(v, i), Expect: p.expected(v, i)}
+	if g.pinned != "" {
+		for i := range p.hosts {
+			out[i].Finding = p.find(g.view, i, g.pinned)
 		}
+		return out
+	}
+	copy(out, p.verdictsOn(g.view))
+	for _, i := range g.banned {
+		h := p.hosts[i]
+		out[i] = NodeVerdict{Finding: &Finding{Node: h.ID, Name: h.name(), State: h.State, Verdict: VerdictExcluded, Reason: ReasonFailed}}
 	}
 	return out
 }
 
-// finding is what is found on a node for a model. It is found again only when something changed there, from plan to plan.
-func (p *Planner) finding(v *view, i int) *Finding {
-	if h := p.hosts[i]; v.findings[i] == nil || v.seen[i] != h.stamp {
-		v.findings[i], v.seen[i] = p.find(v, i, ""), h.stamp
+// finalVerdicts are the verdicts once all is decided. Groups that may use the same nodes share them.
+func (p *Planner) finalVerdicts(g *group) []NodeVerdict {
+	switch v := g.view; {
+	case g.pinned != "" || len(g.banned) > 0:
+		return p.verdicts(g)
+	case v.final == nil:
+		v.final = p.verdicts(g)
+		fallthrough
+	default:
+		return v.final
 	}
-	return v.findings[i]
+}
+
+// verdictsOn are how every node looks to a model now, in memory that is used again.
+func (p *Planner) verdictsOn(v *view) []NodeVerdict {
+	for i := range p.hosts {
+		v.verdicts[i].Expect = p.expected(v, i)
+		p.refind(v, i)
+	}
+	return v.verdicts
+}
+
+// refind looks at a node again when something changed there, also from plan to plan. Calls that start there change only what is found
+// for their own model, see launch.
+func (p *Planner) refind(v *view, i int) {
+	h, of := p.hosts[i], &v.verdicts[i]
+	seen := stamp{host: h.stamp}
+	if k := v.at[i]; k >= 0 && v.sites[k].at >= 0 {
+		seen.busy = h.residents[v.sites[k].at].busy
+	}
+	if of.Finding == nil || v.seen[i] != seen {
+		of.Finding, v.seen[i] = p.find(v, i, ""), seen
+	}
 }
 
 func (p *Planner) find(v *view, i int, pinned string) *Finding {
@@ -51,7 +78,7 @@ func (p *Planner) expected(v *view, i int) Expect {
 		return Expect{}
 	}
 	s, h := &v.sites[v.at[i]], p.hosts[i]
-	e := Expect{Serve: s.pace.serve(v.all.mean(), v.embed)}
+	e := Expect{Serve: s.serve}
 	if s.at >= 0 {
 		e.Wait = h.begins(&h.residents[s.at])
 	} else {

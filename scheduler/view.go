@@ -4,28 +4,36 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"time"
 )
 
 // view is how the nodes look to one model at one context, as tasks ask for it. It is kept from plan to plan.
 type view struct {
-	model    string       // with tag
-	digest   string       // that the run means, empty for any of that name
-	asked    int          // context that tasks ask for
-	context  int          // tokens per slot that they mean, 0 for the default
-	embed    bool         // for embeddings
-	fits     []*fit       // by host
-	sites    []site       // the hosts that may take it, in their order
-	hot      []int32      // indices of sites where it is in memory or coming
-	at       []int32      // by host: index of its site, or -1
-	groups   []*group     // of the tasks that ask for it
-	plan     uint64       // that it was looked at for
-	lore     uint64       // Planner.lore that fits are true for
-	meant    int          // context that fits are true for
-	from     []*facts     // by host: what its fit was computed from
-	all      sizes        // of the tasks that ask for it
-	why      *Explanation // for all that wait and have nothing special about them
-	findings []*Finding   // by host, as of seen
-	seen     []uint32
+	model    string        // with tag
+	digest   string        // that the run means, empty for any of that name
+	asked    int           // context that tasks ask for
+	context  int           // tokens per slot that they mean, 0 for the default
+	embed    bool          // for embeddings
+	fits     []*fit        // by host
+	sites    []site        // the hosts that may take it, in their order
+	hot      []int32       // indices of sites where it is in memory or coming
+	at       []int32       // by host: index of its site, or -1
+	groups   []*group      // of the tasks that ask for it
+	plan     uint64        // that it was looked at for
+	lore     uint64        // Planner.lore that fits are true for
+	meant    int           // context that fits are true for
+	from     []*facts      // by host: what its fit was computed from
+	all      sizes         // of the tasks that ask for it
+	why      *Explanation  // for all that wait and have nothing special about them
+	verdicts []NodeVerdict // by host, as of seen
+	seen     []stamp
+	final    []NodeVerdict // see finalVerdicts
+}
+
+// stamp says what a finding holds for: a state of the host, and the calls that run on the model there.
+type stamp struct {
+	host uint32
+	busy int
 }
 
 // site is a host that a model may run on.
@@ -33,8 +41,9 @@ type site struct {
 	host   int
 	fit    *fit
 	pace   pace
-	at     int    // index of the resident that it is, or -1
-	option option // to load it there, as of seen
+	serve  time.Duration // a call of the mean size of all that ask for the model
+	at     int           // index of the resident that it is, or -1
+	option option        // to load it there, as of seen
 	seen   uint64
 }
 
@@ -56,19 +65,22 @@ func (p *Planner) viewOf(t *Task) *view {
 
 // look takes a new look at the nodes. What a model needs is computed again only where something changed.
 func (p *Planner) look(v *view) {
-	v.plan, v.context, v.why = p.plans, v.asked, nil
+	v.plan, v.context, v.why, v.final = p.plans, v.asked, nil, nil
 	if v.context <= 0 {
 		v.context = p.limits.contextOf(v.model)
 	}
 	v.sites, v.hot, v.at, v.groups, v.all = v.sites[:0], v.hot[:0], v.at[:0], v.groups[:0], sizes{}
 	if v.lore != p.lore || v.meant != v.context || len(v.fits) != len(p.hosts) {
 		v.lore, v.meant, v.fits, v.from = p.lore, v.context, make([]*fit, len(p.hosts)), make([]*facts, len(p.hosts))
-		v.findings, v.seen = make([]*Finding, len(p.hosts)), make([]uint32, len(p.hosts))
+		v.verdicts, v.seen = make([]NodeVerdict, len(p.hosts)), make([]stamp, len(p.hosts))
 	}
 	for i, h := range p.hosts {
 		if v.from[i] != h.facts {
 			v.from[i], v.fits[i] = h.facts, fitOn(h, v.model, v.digest, v.context, p.shapes, p.limits)
-			v.findings[i] = nil
+			v.verdicts[i].Finding = nil
+		}
+		if found := v.verdicts[i].Finding; found != nil && len(found.Evict) > 0 { // when they were used says which
+			v.verdicts[i].Finding = nil
 		}
 		v.at = append(v.at, -1)
 		f := v.fits[i]
@@ -92,6 +104,15 @@ func (p *Planner) look(v *view) {
 
 // warmUp notes that the model is coming to a site.
 func (v *view) warmUp(s *site) { v.hot = append(v.hot, v.at[s.host]) }
+
+// settle computes what depends on the mean size of the tasks that ask for the model.
+func (v *view) settle() {
+	mean := v.all.mean()
+	for k := range v.sites {
+		s := &v.sites[k]
+		s.serve = s.pace.serve(mean, v.embed)
+	}
+}
 
 // settleSite fills in a site, which may be one of an earlier plan; what it offered then does not count.
 func (p *Planner) settleSite(s *site, i int, f *fit, resident int) {
