@@ -42,7 +42,8 @@ type group struct {
 
 // newGroups sorts the waiting tasks into groups, in the order of the oldest task of each.
 func (p *Planner) newGroups() {
-	p.groups, p.of, p.runs, p.ages = p.groups[:0], p.of[:0], p.runs[:0], p.ages[:0]
+	n := len(p.tasks)
+	p.groups, p.of, p.runs, p.ages = p.groups[:0], slices.Grow(p.of[:0], n)[:n], slices.Grow(p.runs[:0], n)[:n], slices.Grow(p.ages[:0], n)[:n]
 	run := -1
 	for i := range p.tasks {
 		t := &p.tasks[i]
@@ -57,7 +58,7 @@ func (p *Planner) newGroups() {
 			g.own.add(t.Work)
 			g.all.add(t.Work)
 		}
-		p.of, p.runs, p.ages = append(p.of, g.index), append(p.runs, int32(run)), append(p.ages, p.age(t.Ready))
+		p.of[i], p.runs[i], p.ages[i] = g.index, int32(run), p.age(t.Ready)
 	}
 	for _, g := range p.groups {
 		if g == g.groups[0] {
@@ -175,12 +176,10 @@ func (g *group) anywhere() bool {
 
 // candidate reports whether a host is one of the group's sites.
 func (g *group) candidate(host int) bool {
-	for s := range g.nodes {
-		if s.host == host {
-			return true
-		}
+	if g.pinned != "" {
+		return slices.ContainsFunc(g.place, func(s site) bool { return s.host == host })
 	}
-	return false
+	return g.at[host] >= 0 && g.may(host)
 }
 
 // size computes what depends on the mean size of the group's tasks.

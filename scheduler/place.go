@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -34,6 +35,7 @@ type Planner struct {
 	order     []rank
 	cold      []*group
 	offers    []bid
+	stale     []int           // scratch of verdictsOn
 	epoch     uint64          // of forecasts
 	runs      []int32         // by task: index of its run's share
 	ages      []time.Duration // by task
@@ -79,10 +81,7 @@ func (p *Planner) begin(s *Snapshot, limits Limits) {
 	}
 	p.now, p.limits, p.caps, p.received, p.tasks = s.Now, limits, s.Resources, s.Received, s.Waiting
 	p.resources, p.decisions, p.moves = p.resources[:0], p.decisions[:0], p.moves[:0]
-	if cap(p.begun) < len(p.tasks) {
-		p.begun = make([]bool, len(p.tasks))
-	}
-	p.begun = p.begun[:len(p.tasks)]
+	p.begun = slices.Grow(p.begun[:0], len(p.tasks))[:len(p.tasks)]
 	clear(p.begun)
 	p.furnish(s.Nodes)
 	p.countShares()

@@ -13,7 +13,8 @@ func (p *Planner) verdicts(g *group) []NodeVerdict {
 	out := make([]NodeVerdict, len(p.hosts))
 	if g.pinned != "" {
 		for i := range p.hosts {
-			out[i].Finding = p.find(g.view, i, g.pinned)
+			out[i].Finding = new(Finding)
+			p.find(out[i].Finding, g.view, i, g.pinned)
 		}
 		return out
 	}
@@ -38,46 +39,47 @@ func (p *Planner) finalVerdicts(g *group) []NodeVerdict {
 	}
 }
 
-// verdictsOn are how every node looks to a model now, in memory that is used again.
+// verdictsOn are how every node looks to a model now, in memory that is used again. A node is looked at again only when something
+// changed there, also from plan to plan. Calls that start there change only what is found for their own model, see launch.
 func (p *Planner) verdictsOn(v *view) []NodeVerdict {
-	for i := range p.hosts {
-		v.verdicts[i].Expect = p.expected(v, i)
-		p.refind(v, i)
+	p.stale = p.stale[:0]
+	for i, h := range p.hosts {
+		of, seen := &v.verdicts[i], stamp{host: h.stamp}
+		if k := v.at[i]; k >= 0 {
+			s := &v.sites[k]
+			if of.Expect = s.expect(h); s.at >= 0 {
+				seen.busy = h.residents[s.at].busy
+			}
+		} else {
+			of.Expect = Expect{}
+		}
+		if of.Finding == nil || v.seen[i] != seen {
+			v.seen[i] = seen
+			p.stale = append(p.stale, i)
+		}
+	}
+	found := make([]Finding, len(p.stale)) // what is found together is kept together
+	for k, i := range p.stale {
+		p.find(&found[k], v, i, "")
+		v.verdicts[i].Finding = &found[k]
 	}
 	return v.verdicts
 }
 
-// refind looks at a node again when something changed there, also from plan to plan. Calls that start there change only what is found
-// for their own model, see launch.
-func (p *Planner) refind(v *view, i int) {
-	h, of := p.hosts[i], &v.verdicts[i]
-	seen := stamp{host: h.stamp}
-	if k := v.at[i]; k >= 0 && v.sites[k].at >= 0 {
-		seen.busy = h.residents[v.sites[k].at].busy
-	}
-	if of.Finding == nil || v.seen[i] != seen {
-		of.Finding, v.seen[i] = p.find(v, i, ""), seen
-	}
-}
-
-func (p *Planner) find(v *view, i int, pinned string) *Finding {
+// find fills in what is found on a node for a model.
+func (p *Planner) find(out *Finding, v *view, i int, pinned string) {
 	h, f := p.hosts[i], v.fits[i]
-	out := &Finding{Node: h.ID, Name: h.name(), State: h.State, Note: h.Why, Context: f.context, Largest: f.most}
+	out.Node, out.Name, out.State, out.Note, out.Context, out.Largest = h.ID, h.name(), h.State, h.Why, f.context, f.most
 	if len(f.needs) > 0 {
 		out.Need, out.Available, out.Short = f.room.need, Bytes{N: f.room.available, Known: true}, f.room.short
 	}
 	if !p.static(out, v, i, pinned) {
 		p.dynamic(out, v, i)
 	}
-	return out
 }
 
-// expected is when a call would end on a node, as things are; zero where it cannot run.
-func (p *Planner) expected(v *view, i int) Expect {
-	if v.at[i] < 0 {
-		return Expect{}
-	}
-	s, h := &v.sites[v.at[i]], p.hosts[i]
+// expect is when a call would end on a site, as things are.
+func (s *site) expect(h *host) Expect {
 	e := Expect{Serve: s.serve}
 	if s.at >= 0 {
 		e.Wait = h.begins(&h.residents[s.at])
