@@ -73,10 +73,15 @@ func (p *Planner) newGroups() {
 
 // groupFor finds the group of a task: that of the task of its run before, most often.
 func (p *Planner) groupFor(t *Task, s *share, priority Priority) *group {
-	if g := s.last; g != nil && g.name == t.Model && g.asked == t.Context && g.embed == t.Embed && g.digest == t.Digest && g.holds(t, priority) {
+	var v *view
+	switch g := s.last; {
+	case g == nil || g.name != t.Model || !g.meets(t):
+		v = p.viewOf(t)
+	case g.holds(t, priority):
 		return g
+	default:
+		v = g.view
 	}
-	v := p.viewOf(t)
 	at := slices.IndexFunc(v.groups, func(g *group) bool { return g.holds(t, priority) })
 	if at < 0 {
 		at = len(v.groups)

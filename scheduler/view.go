@@ -50,7 +50,7 @@ type site struct {
 // viewOf is the view of the model that a task asks for.
 func (p *Planner) viewOf(t *Task) *view {
 	for _, v := range p.views[t.Model] {
-		if v.asked == t.Context && v.embed == t.Embed && v.digest == t.Digest {
+		if v.meets(t) {
 			if v.plan != p.plans {
 				p.look(v)
 			}
@@ -61,6 +61,11 @@ func (p *Planner) viewOf(t *Task) *view {
 	p.views[t.Model] = append(p.views[t.Model], v)
 	p.look(v)
 	return v
+}
+
+// meets reports whether a task that names the model means the same by it.
+func (v *view) meets(t *Task) bool {
+	return v.asked == t.Context && v.embed == t.Embed && v.digest == t.Digest
 }
 
 // look takes a new look at the nodes. What a model needs is computed again only where something changed.
