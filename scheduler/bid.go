@@ -34,7 +34,7 @@ func (p *Planner) bids(g *group) []bid {
 			continue
 		}
 		serve := g.serve(s)
-		if now := p.epoch<<32 | uint64(h.stamp); s.seen != now {
+		if now := p.epoch<<32 | uint64(h.version); s.seen != now {
 			if g.rate > 0 && p.tooLate(h, s, g.level-serve) {
 				continue
 			}
@@ -107,7 +107,7 @@ type slack struct {
 }
 
 func (p *Planner) slack(h *host) slack {
-	if now := p.epoch<<32 | uint64(h.stamp); h.slack.seen != now {
+	if now := p.epoch<<32 | uint64(h.version); h.slack.seen != now {
 		h.slack = slack{seen: now, free: h.bound(h.free, h.memory.loading), later: h.bound(h.later, 0), soonest: math.MaxInt64}
 		for j := range h.residents {
 			if r := &h.residents[j]; !r.kept {

@@ -66,9 +66,6 @@ func (p *Planner) newGroups() {
 		}
 		p.size(g)
 	}
-	for _, h := range p.hosts {
-		h.compare()
-	}
 }
 
 // groupFor finds the group of a task: that of the task of its run before, most often.

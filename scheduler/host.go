@@ -10,29 +10,30 @@ import (
 // host is a node while a plan is made: the report plus what the plan has decided so far. Times count from now.
 type host struct {
 	*Node
-	memory    *memory
-	facts     *facts
-	stamp     uint32    // changes with whatever a finding about the node depends on
-	latest    uint32    // stamp that was given out
-	was       condition // when the plan before began
-	kind      PoolKind
-	bandwidth float64       // bytes per second, see measure
-	residents []resident    // Node.Loaded by index, then what is loading or planned
-	servers   places        // when each of MaxCalls calls is expected to end; empty without a cap
-	next      time.Duration // when the first of them is free, 0 without a cap
-	calls     int           // that run now, those started by this plan included
-	front     uint8         // least share of the tasks that could start here now, see rank
-	token     time.Duration // until the load in flight is expected to end
-	loading   *Claim        // the load in flight, this plan's included
-	reserved  *group        // the group that the node is kept for
-	suitors   []*group      // groups whose model is nowhere and for which this node is the best
-	slack     slack         // see slack
-	stay      []Stay        // models that stay, as of stayed
-	stayed    uint32
-	gone      []bool // scratch of makeRoom
-	order     []int
-	order32   []uint32 // scratch of compare
-	clearing  *group   // the group that unloads decided or under way are for
+	memory     *memory
+	facts      *facts
+	version    uint32       // see change
+	described  uint32       // version of which known[0] is the condition
+	known      [2]condition // the present one, and the one before
+	conditions uint32       // that were numbered
+	kind       PoolKind
+	bandwidth  float64       // bytes per second, see measure
+	residents  []resident    // Node.Loaded by index, then what is loading or planned
+	servers    places        // when each of MaxCalls calls is expected to end; empty without a cap
+	next       time.Duration // when the first of them is free, 0 without a cap
+	calls      int           // that run now, those started by this plan included
+	front      uint8         // least share of the tasks that could start here now, see rank
+	token      time.Duration // until the load in flight is expected to end
+	loading    *Claim        // the load in flight, this plan's included
+	reserved   *group        // the group that the node is kept for
+	suitors    []*group      // groups whose model is nowhere and for which this node is the best
+	slack      slack         // see slack
+	stay       []Stay        // models that stay, as of stayed
+	stayed     uint32
+	gone       []bool // scratch of makeRoom
+	order      []int
+	order32    []uint32 // scratch of describe
+	clearing   *group   // the group that unloads decided or under way are for
 }
 
 // resident is a model in a node's memory, or on its way there.
@@ -74,7 +75,7 @@ func (p *Planner) furnish(nodes []Node) {
 	p.learn()
 	for i, node := range p.nodes {
 		h := p.hosts[i]
-		*h = host{Node: node, memory: h.facts.ledger(node, p), facts: h.facts, stamp: h.stamp, latest: h.latest, was: h.was,
+		*h = host{Node: node, memory: h.facts.ledger(node, p), facts: h.facts, version: h.version + 1, described: h.described, known: h.known, conditions: h.conditions,
 			loading: node.Loading, residents: h.residents[:0], gone: h.gone, order: h.order, order32: h.order32, suitors: h.suitors[:0]}
 		h.kind = h.memory.kind()
 	}
@@ -235,50 +236,6 @@ func byName[V any](of map[string]V, tagged string) V {
 	}
 	base, _ := strings.CutSuffix(tagged, ":latest")
 	return of[base]
-}
-
-// condition is what findings about a node depend on, as a plan finds it.
-type condition struct {
-	stamp     uint32
-	lasting   bool // its words do not change with time alone
-	facts     *facts
-	ledger    uint64 // facts.ledgers
-	why       string
-	claim     Claim    // of the load in flight
-	residents []uint32 // packed
-}
-
-// compare gives a node the stamp that it had when the plan before began, if nothing changed since then, else a new one.
-func (h *host) compare() {
-	now := condition{lasting: h.State == NodeUp && len(h.Avoid) == 0 && len(h.Unfit) == 0, facts: h.facts, ledger: h.facts.ledgers, why: h.Why, residents: h.order32[:0]}
-	if h.loading != nil {
-		now.claim = *h.loading
-		now.claim.Since = time.Time{}
-	}
-	for j := range h.residents {
-		r := &h.residents[j]
-		packed := uint32(r.busy)<<16 | uint32(r.slots)<<4
-		for bit, is := range [...]bool{r.leaving, r.kept, r.queued, r.hold() > 0} {
-			if is {
-				packed |= 1 << bit
-			}
-		}
-		now.residents = append(now.residents, packed)
-		now.lasting = now.lasting && (j >= len(h.Loaded) || h.Loaded[j].Stuck == 0)
-	}
-	if w := &h.was; now.lasting && w.lasting && w.facts == now.facts && w.ledger == now.ledger && w.why == now.why && w.claim == now.claim && slices.Equal(w.residents, now.residents) {
-		h.stamp = w.stamp
-		return
-	}
-	h.change()
-	now.stamp = h.stamp
-	h.was, h.order32 = now, h.was.residents
-}
-
-// change notes that what was found on the node holds no more.
-func (h *host) change() {
-	h.latest++
-	h.stamp = h.latest
 }
 
 // newHosts are the nodes of a snapshot, sorted by id, before any plan.

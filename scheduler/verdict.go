@@ -18,7 +18,13 @@ func (p *Planner) verdicts(g *group) []NodeVerdict {
 		}
 		return out
 	}
-	copy(out, p.verdictsOn(g.view))
+	p.see(g.view)
+	for i, h := range p.hosts {
+		out[i].Finding = g.sights[i][0].Finding
+		if k := g.at[i]; k >= 0 {
+			out[i].Expect = g.sites[k].expect(h)
+		}
+	}
 	for _, i := range g.banned {
 		h := p.hosts[i]
 		out[i] = NodeVerdict{Finding: &Finding{Node: h.ID, Name: h.name(), State: h.State, Verdict: VerdictExcluded, Reason: ReasonFailed}}
@@ -39,31 +45,29 @@ func (p *Planner) finalVerdicts(g *group) []NodeVerdict {
 	}
 }
 
-// verdictsOn are how every node looks to a model now, in memory that is used again. A node is looked at again only when something
-// changed there, also from plan to plan. Calls that start there change only what is found for their own model, see launch.
-func (p *Planner) verdictsOn(v *view) []NodeVerdict {
+// see looks with the eyes of a model at the nodes where something changed, also from plan to plan. Calls that start there change only
+// what is found for their own model, see launch.
+func (p *Planner) see(v *view) {
 	p.stale = p.stale[:0]
 	for i, h := range p.hosts {
-		of, seen := &v.verdicts[i], stamp{host: h.stamp}
-		if k := v.at[i]; k >= 0 {
-			s := &v.sites[k]
-			if of.Expect = s.expect(h); s.at >= 0 {
-				seen.busy = h.residents[s.at].busy
-			}
-		} else {
-			of.Expect = Expect{}
+		condition, busy := h.condition(), 0
+		if k := v.at[i]; k >= 0 && v.sites[k].at >= 0 {
+			busy = h.residents[v.sites[k].at].busy
 		}
-		if of.Finding == nil || v.seen[i] != seen {
-			v.seen[i] = seen
+		s := &v.sights[i]
+		if s[0].holds(h, condition, busy) {
+			continue
+		}
+		if s[0], s[1] = s[1], s[0]; !s[0].holds(h, condition, busy) {
+			s[0] = sight{condition: condition, busy: busy, version: h.version}
 			p.stale = append(p.stale, i)
 		}
 	}
 	found := make([]Finding, len(p.stale)) // what is found together is kept together
 	for k, i := range p.stale {
 		p.find(&found[k], v, i, "")
-		v.verdicts[i].Finding = &found[k]
+		v.sights[i][0].Finding = &found[k]
 	}
-	return v.verdicts
 }
 
 // find fills in what is found on a node for a model.
@@ -178,8 +182,8 @@ func (p *Planner) roomVerdict(out *Finding, h *host, f *fit) {
 		out.is(VerdictFits, ReasonRoom)
 		return
 	}
-	if h.stayed != h.stamp { // the same for every model
-		h.stay, h.stayed = p.stay(h, func(j int) bool { return !h.spare(j) || h.lingers(j) }), h.stamp
+	if h.stayed != h.version { // the same for every model
+		h.stay, h.stayed = p.stay(h, func(j int) bool { return !h.spare(j) || h.lingers(j) }), h.version
 	}
 	out.Reason, out.Stay = ReasonShort, h.stay
 }

@@ -9,31 +9,24 @@ import (
 
 // view is how the nodes look to one model at one context, as tasks ask for it. It is kept from plan to plan.
 type view struct {
-	model    string        // with tag
-	digest   string        // that the run means, empty for any of that name
-	asked    int           // context that tasks ask for
-	context  int           // tokens per slot that they mean, 0 for the default
-	embed    bool          // for embeddings
-	fits     []*fit        // by host
-	sites    []site        // the hosts that may take it, in their order
-	hot      []int32       // indices of sites where it is in memory or coming
-	at       []int32       // by host: index of its site, or -1
-	groups   []*group      // of the tasks that ask for it
-	plan     uint64        // that it was looked at for
-	lore     uint64        // Planner.lore that fits are true for
-	meant    int           // context that fits are true for
-	from     []*facts      // by host: what its fit was computed from
-	all      sizes         // of the tasks that ask for it
-	why      *Explanation  // for all that wait and have nothing special about them
-	verdicts []NodeVerdict // by host, as of seen
-	seen     []stamp
-	final    []NodeVerdict // see finalVerdicts
-}
-
-// stamp says what a finding holds for: a state of the host, and the calls that run on the model there.
-type stamp struct {
-	host uint32
-	busy int
+	model   string        // with tag
+	digest  string        // that the run means, empty for any of that name
+	asked   int           // context that tasks ask for
+	context int           // tokens per slot that they mean, 0 for the default
+	embed   bool          // for embeddings
+	fits    []*fit        // by host
+	sites   []site        // the hosts that may take it, in their order
+	hot     []int32       // indices of sites where it is in memory or coming
+	at      []int32       // by host: index of its site, or -1
+	groups  []*group      // of the tasks that ask for it
+	plan    uint64        // that it was looked at for
+	lore    uint64        // Planner.lore that fits are true for
+	meant   int           // context that fits are true for
+	from    []*facts      // by host: what its fit was computed from
+	all     sizes         // of the tasks that ask for it
+	why     *Explanation  // for all that wait and have nothing special about them
+	sights  [][2]sight    // by host: what was found last, and before
+	final   []NodeVerdict // see finalVerdicts
 }
 
 // site is a host that a model may run on.
@@ -77,15 +70,12 @@ func (p *Planner) look(v *view) {
 	v.sites, v.hot, v.at, v.groups, v.all = v.sites[:0], v.hot[:0], v.at[:0], v.groups[:0], sizes{}
 	if v.lore != p.lore || v.meant != v.context || len(v.fits) != len(p.hosts) {
 		v.lore, v.meant, v.fits, v.from = p.lore, v.context, make([]*fit, len(p.hosts)), make([]*facts, len(p.hosts))
-		v.verdicts, v.seen = make([]NodeVerdict, len(p.hosts)), make([]stamp, len(p.hosts))
+		v.sights = make([][2]sight, len(p.hosts))
 	}
 	for i, h := range p.hosts {
 		if v.from[i] != h.facts {
 			v.from[i], v.fits[i] = h.facts, fitOn(h, v.model, v.digest, v.context, p.shapes, p.limits)
-			v.verdicts[i].Finding = nil
-		}
-		if found := v.verdicts[i].Finding; found != nil && len(found.Evict) > 0 { // when they were used says which
-			v.verdicts[i].Finding = nil
+			v.sights[i] = [2]sight{}
 		}
 		v.at = append(v.at, -1)
 		f := v.fits[i]
@@ -222,7 +212,12 @@ func (k *facts) ledger(n *Node, p *Planner) *memory {
 	sameSize := func(a, b Loaded) bool {
 		return a.Digest == b.Digest && a.Context == b.Context && a.SizeBytes == b.SizeBytes && a.VRAMBytes == b.VRAMBytes && a.Observed == b.Observed
 	}
-	if k.memory == nil || k.lore != p.lore || !slices.Equal(k.node.Pools, n.Pools) || !slices.EqualFunc(k.loaded, n.Loaded, sameSize) {
+	sameFigures := func(a, b Pool) bool {
+		fresh := a.FreeAge <= FreshFor
+		a.FreeAge = b.FreeAge
+		return a == b && fresh == (b.FreeAge <= FreshFor)
+	}
+	if k.memory == nil || k.lore != p.lore || !slices.EqualFunc(k.node.Pools, n.Pools, sameFigures) || !slices.EqualFunc(k.loaded, n.Loaded, sameSize) {
 		k.memory = recallMemory(n, p.shapes, p.limits, k.sizes)
 		k.ledgers++
 		k.lore, k.loaded, k.node.Pools = p.lore, append(k.loaded[:0], n.Loaded...), append(k.node.Pools[:0], n.Pools...)
