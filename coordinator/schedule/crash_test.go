@@ -11,9 +11,9 @@ import (
 
 // Whatever happens to the process, its store and its clock: every hour is fired, none twice, none in vain.
 func TestNoHourIsLostOrFiredTwice(t *testing.T) {
-	seeds := uint64(40)
+	seeds := uint64(12)
 	if testing.Short() {
-		seeds = 5
+		seeds = 3
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
@@ -28,9 +28,9 @@ func live(t *testing.T, random *rand.Rand) {
 	w.length = time.Duration(1+random.IntN(200)) * time.Minute
 	overlap := []Overlap{Allow, Queue, Skip}[random.IntN(3)]
 	w.start()
-	created := w.add(Spec{Cron: "@hourly", Overlap: overlap, CatchUp: CatchUp{All, 1000}}).State.Created
+	created := w.add(Spec{Cron: "@hourly", Overlap: overlap, CatchUp: CatchUp{All, 100}}).State.Created
 	latest := w.now()
-	for range 40 {
+	for range 25 {
 		switch random.IntN(6) {
 		case 0: // power is lost at one of the next operations, and comes back later
 			w.set(func() { w.until = 1 + random.IntN(5) })

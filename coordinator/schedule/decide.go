@@ -29,8 +29,8 @@ const (
 	farBack = 24 * time.Hour
 	// endsEvery is how often the ends of runs are asked for where nobody tells.
 	endsEvery = 30 * time.Second
-	// remembered is how many fired times are kept beyond those that one decision can fire.
-	remembered = 64
+	// remembered is how many fired times are kept; of older ones only the key says that they were fired.
+	remembered = 100
 	// notes is how many notes are kept.
 	notes = 10
 )
@@ -122,7 +122,7 @@ func (d *deciding) due(ts times) {
 	for _, t := range list {
 		d.fireAt(t, missed(t))
 	}
-	if n := len(d.State.Recent) - remembered - d.most; n > 0 {
+	if n := len(d.State.Recent) - remembered; n > 0 {
 		d.State.Recent = slices.Delete(d.State.Recent, 0, n)
 	}
 	if len(list) > 0 {

@@ -67,7 +67,7 @@ func TestRunnerWatchesAFolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.length = time.Minute
-		r := w.start()
+		w.start()
 		w.add(Spec{Name: "inbox", Watch: &Watch{Folder: dir}})
 		w.sleep(time.Minute)
 		put(t, dir, "a", "one")
@@ -84,7 +84,7 @@ func TestRunnerWatchesAFolder(t *testing.T) {
 		if err := os.Rename(filepath.Join(dir, "b"), filepath.Join(dir, "d")); err != nil {
 			t.Fatal(err)
 		}
-		r = w.start()
+		r := w.start()
 		w.sleep(5 * time.Minute)
 		view := r.List()[0]
 		if len(w.runs) != 2 || view.Files != 3 || view.State.Known != nil || w.twice != 0 {
