@@ -120,7 +120,7 @@ func (c *chaos) step() {
 		case Load:
 			c.load(i, s.Nodes[i], d)
 		case Unload:
-			c.mayUnload(i, s.Nodes[i], d)
+			c.mayUnload(i, s, d)
 			c.truths[i].leaving = append(c.truths[i].leaving, d.Digest)
 			c.truths[i].node.RoomFor = d.Task
 		}
@@ -139,18 +139,19 @@ func (c *chaos) mayStart(n Node, t Task, d Decision) {
 }
 
 // mayUnload: nothing that is busy or somebody's to keep, and nothing in the hope of memory that was measured long ago.
-func (c *chaos) mayUnload(i int, n Node, d Decision) {
+func (c *chaos) mayUnload(i int, s Snapshot, d Decision) {
+	n := s.Nodes[i]
 	j := slices.IndexFunc(n.Loaded, func(l Loaded) bool { return l.Digest == d.Digest })
-	k := slices.IndexFunc(c.waiting, func(t Task) bool { return t.Key == d.Task })
+	k := slices.IndexFunc(s.Waiting, func(t Task) bool { return t.Key == d.Task })
 	outgrown := func(l Loaded) bool { // a pin keeps a model, not its context
-		return slices.ContainsFunc(c.waiting, func(t Task) bool { return t.Model == l.Name && t.Context != l.Context })
+		return slices.ContainsFunc(s.Waiting, func(t Task) bool { return t.Model == l.Name && t.Context != l.Context })
 	}
 	switch l := n.Loaded[j]; {
 	case c.busy(i, d.Digest) > 0:
 		c.Fatalf("%s is unloaded from %s while it is busy", d.Model, d.Node)
 	case l.Foreign || l.Pinned && !outgrown(l) || l.Leaving || n.State != NodeUp:
 		c.Fatalf("%s is unloaded from %s, which is %s: %+v", d.Model, d.Node, n.State, l)
-	case n.Pools[1].FreeAge > FreshFor && n.Pools[1].Free.N < size(findName(&n, c.waiting[k].Model), c.waiting[k].Context, n.Slots) && c.waiting[k].Model != l.Name:
+	case n.Pools[1].FreeAge > FreshFor && n.Pools[1].Free.N < size(findName(&n, s.Waiting[k].Model), s.Waiting[k].Context, n.Slots) && s.Waiting[k].Model != l.Name:
 		c.Fatalf("%s is unloaded from %s for %s on a figure of %s ago", d.Model, d.Node, d.Task, n.Pools[1].FreeAge)
 	}
 }
