@@ -43,7 +43,7 @@ func (s *State) apply(p Payload, now time.Time) error {
 	case *ItemChecked:
 		return s.checked(p, now)
 	case *ItemReused:
-		return s.reused(p)
+		return s.reused(p, now)
 	case *ItemDoubted:
 		return s.doubted(p)
 	case *ItemResolved:

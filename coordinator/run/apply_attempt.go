@@ -137,7 +137,10 @@ func (s *State) consequence(st *Step, i int, c Consequence, f *Failure, now time
 	switch c.Then {
 	case ThenSucceeded:
 		it.Failure = nil
-		if share := s.share(st, it.Node); share != nil {
+		if it.Report.Reused {
+			st.Counts.Reused++
+			s.Counts.Reused++
+		} else if share := s.share(st, it.Node); share != nil {
 			share.Items++
 		}
 		s.endItem(st, i, StepSucceeded)

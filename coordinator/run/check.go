@@ -41,6 +41,8 @@ func (c CheckAnswer) consequence(st *Step, it *Item) Consequence {
 		why = "the check gave no reason"
 	}
 	switch {
+	case c.Passed && it.Report.Reused: // it was judged then
+		return Consequence{Then: ThenSucceeded}
 	case c.Passed:
 		return Consequence{Then: st.spec.accepted(Check)}
 	case it.tries.work >= st.spec.Retry.Attempts:

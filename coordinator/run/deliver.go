@@ -93,13 +93,18 @@ func (s *State) SettleCheck(d Delivery) (Settled, error) {
 
 // CheckValue is the value of a check delivery whose event was read.
 func (s *State) CheckValue(d Delivery, p Payload) (Settled, error) {
-	won, ok := p.(*AttemptSucceeded)
 	st, _ := s.item(d.Pos, d.Item)
-	if !ok || st == nil {
-		return Settled{}, fmt.Errorf("event %d has no result of an attempt", d.Event)
+	if st != nil {
+		switch p := p.(type) {
+		case *AttemptSucceeded:
+			then := Item{Node: p.Node, Report: s.spent(p.Report)}
+			return then.settled(st, p.Result)
+		case *ItemReused:
+			then := Item{Node: p.Node, Report: s.spent(p.Report)}
+			return then.settled(st, p.Result)
+		}
 	}
-	then := Item{Node: won.Node, Report: s.spent(won.Report)}
-	return then.settled(st, won.Result)
+	return Settled{}, fmt.Errorf("event %d has no result that is checked", d.Event)
 }
 
 func (st *Step) name() string {

@@ -64,7 +64,9 @@ func (h *history) note(e Event) {
 	case *ItemDoubted:
 		h.wrote[fmt.Sprint(p.Pos, "/", p.Item)] = "unknown"
 	case *ItemReused:
-		end(p.Pos, p.Item)
+		if p.Then == ThenSucceeded {
+			end(p.Pos, p.Item)
+		}
 	case *ItemChecked:
 		if p.Then == ThenSucceeded || p.Then == ThenFailed {
 			end(p.Pos, p.Item)

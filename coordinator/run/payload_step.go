@@ -159,7 +159,8 @@ type From struct {
 	Item int    `json:"item"`
 }
 
-// ItemReused ends an item with a result that was accepted before: of a base, or of an earlier run with the same request.
+// ItemReused gives an item a result that was accepted before: of a base, or of an earlier run with the same request. The script's
+// check, which is code and may have changed, sees it again; the judge, who is part of the request, does not.
 type ItemReused struct {
 	Pos    int     `json:"pos"`
 	Item   int     `json:"item"`
@@ -167,6 +168,7 @@ type ItemReused struct {
 	Result Content `json:"result"`
 	Node   string  `json:"node,omitempty"`
 	Report Report  `json:"report"` // of the call that made it then; it costs this run nothing
+	Consequence
 }
 
 // ItemDoubted says that another run may have written what this item is to write.

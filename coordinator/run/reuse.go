@@ -27,22 +27,25 @@ func (c Reuse) decide(s *State, _ time.Time) ([]Payload, error) {
 	if it.Status != StepReady {
 		return nil, ErrStale
 	}
-	return []Payload{&ItemReused{Pos: c.Pos, Item: c.Item, From: c.From, Result: c.Result, Node: c.Node, Report: c.Report}}, nil
+	p := &ItemReused{Pos: c.Pos, Item: c.Item, From: c.From, Result: c.Result, Node: c.Node, Report: c.Report, Consequence: Consequence{Then: ThenSucceeded}}
+	if st.spec.Check {
+		p.Then = ThenCheck
+	}
+	return []Payload{p}, nil
 }
 
-// reused ends an item with a result that was accepted elsewhere: it is neither checked nor judged again, and cost nothing here.
-func (s *State) reused(p *ItemReused) error {
+// reused gives an item a result that cost nothing here.
+func (s *State) reused(p *ItemReused, now time.Time) error {
 	st, it := s.item(p.Pos, p.Item)
 	if it == nil || it.Status != StepReady {
 		return errors.New("the item does not wait")
 	}
 	st.touch(p.Item)
 	st.unlist(p.Item)
-	it.Result, it.Event, it.Node, it.Report, it.Failure = p.Result, s.Seq, s.name(p.Node), s.spent(p.Report), nil
+	it.Result, it.Event, it.Node, it.Report = p.Result, s.Seq, s.name(p.Node), s.spent(p.Report)
+	it.Report.Reused = true
 	s.Simulated = s.Simulated || p.Report.Simulated
-	st.Counts.Reused++
-	s.Counts.Reused++
-	s.endItem(st, p.Item, StepSucceeded)
+	s.consequence(st, p.Item, p.Consequence, nil, now)
 	return nil
 }
 

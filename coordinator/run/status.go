@@ -93,7 +93,7 @@ func StepStatuses() []StepStatus {
 }
 
 var stepTransitions = map[StepStatus][]StepStatus{
-	StepReady:   {StepPlaced, StepUnknown, StepSucceeded, StepFailed, StepCancelled, StepSkipped},
+	StepReady:   {StepPlaced, StepRunning, StepUnknown, StepSucceeded, StepFailed, StepCancelled, StepSkipped},
 	StepPlaced:  {StepReady, StepRunning, StepSucceeded, StepFailed, StepCancelled, StepUnknown},
 	StepRunning: {StepReady, StepSucceeded, StepFailed, StepCancelled, StepUnknown},
 	StepUnknown: {StepReady, StepSucceeded},

@@ -67,6 +67,7 @@ type Spent struct {
 	OutputTokens int64
 	Nanos        int64
 	Simulated    bool
+	Reused       bool // it was taken over from another run, and cost this one nothing
 }
 
 // tries is what an open item went through.

@@ -84,12 +84,16 @@ var toolStories = map[string]func(*tape){
 	},
 	"reused": func(tp *tape) {
 		from := From{Run: "aaaa"}
-		tp.ask(KindBatch, `{"check":true,"items":["a","b"],"model":"small","prompt":"{{item}}"}`)
+		tp.ask(KindBatch, `{"check":true,"evaluate":{"criteria":["c"],"model":"j"},"items":["a","b"],"model":"small","prompt":"{{item}}"}`)
 		tp.do(Reuse{Pos: 0, Item: 0, From: from, Result: Content{Ref: "ff", Bytes: 3, Text: true}, Node: "n1", Report: Report{Model: "small", OutputTokens: 5}})
+		tp.check(0, 0, true) // and no judge: the result was accepted
+		tp.do(Reuse{Pos: 0, Item: 1, From: from, Result: Content{Value: json.RawMessage(`1`)}})
+		tp.check(0, 1, false, "the check is stricter now")
 		id := tp.place(0, 1, "n1")
 		_, _ = tp.try(Reuse{Pos: 0, Item: 1, From: from, Result: Content{Value: json.RawMessage(`1`)}}) // refused: it is under way
-		tp.succeed(id, `1`)
+		tp.succeed(id, `2`)
 		tp.check(0, 1, true)
+		tp.succeed(tp.place(0, 1, "n1"), `{"verdict":"passed","reasons":[]}`)
 		tp.ask(KindApprove, `{"title":"Go on?"}`)
 		tp.do(Reuse{Pos: 1, From: From{Run: "aaaa", Pos: 1}, Result: Content{Value: json.RawMessage(`{"by":"ada","comment":"","outcome":"approved","timed_out":false}`)}})
 		tp.returns()
