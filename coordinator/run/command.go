@@ -84,8 +84,8 @@ type Answer struct {
 // Cancel ends a run at a user's wish.
 type Cancel struct{ Reason string }
 
-// Expire says that the deadline has passed: the budget of active time ran out. Spent is not needed any more.
-type Expire struct{ Spent time.Duration }
+// Expire says that the deadline has passed: the budget of active time ran out.
+type Expire struct{}
 
 // Diverge ends a run whose replay asked for something else than was recorded.
 type Diverge struct{ Divergence }

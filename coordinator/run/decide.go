@@ -131,7 +131,8 @@ func (s *State) refuse(r *Requested, stalePhase bool) {
 	case stalePhase:
 		r.Refused, r.RefusedKind = "a person sent the pipeline back to an earlier phase", KindRolledBack
 	case r.Op == KindSpawn && depth > 0 && s.depth()+1 > depth:
-		r.Refused = fmt.Sprintf("a child of this run would be %d deep; the limit spawn_depth is %d (of the run, its workflow or the default)", s.depth()+1, depth)
+		r.Refused = fmt.Sprintf("a child of this run would be %d deep; the limit spawn_depth is %d (of the run, its workflow or the default)",
+			s.depth()+1, depth)
 		r.RefusedKind = KindTooDeep
 	}
 }

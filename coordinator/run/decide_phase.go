@@ -100,7 +100,8 @@ func (s *State) phaseMove(p *Pipeline, sp phaseSpec) (move *PhaseMoved, kind str
 			return nil, KindBadRequest, err
 		}
 		if p.Rollbacks >= p.MaxRollbacks {
-			return nil, KindRollbacks, fmt.Errorf("%q was to be sent back to %q after %d rollbacks, the most that are allowed: %s", now.Name, d.Target, p.Rollbacks, d.Reason)
+			return nil, KindRollbacks, fmt.Errorf("%q was to be sent back to %q after %d rollbacks, the most that are allowed: %s", now.Name,
+				d.Target, p.Rollbacks, d.Reason)
 		}
 	}
 	return move, "", nil
@@ -150,5 +151,6 @@ func (c Rollback) decide(s *State, _ time.Time) ([]Payload, error) {
 	if c.By == "" || c.Reason == "" {
 		return nil, errors.New("a rollback needs a person and a reason")
 	}
-	return []Payload{&PhaseMoved{Pipeline: p.Name, Pos: len(s.Requests), From: p.Phase().Name, Outcome: PhaseSentBack, To: c.Phase, Reason: c.Reason, By: c.By}}, nil
+	return []Payload{&PhaseMoved{Pipeline: p.Name, Pos: len(s.Requests), From: p.Phase().Name, Outcome: PhaseSentBack, To: c.Phase,
+		Reason: c.Reason, By: c.By}}, nil
 }

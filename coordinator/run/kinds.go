@@ -73,8 +73,10 @@ var steps = map[string]kind{
 	KindQuestion: {waits: WaitHuman, fields: with(waiting, fields{"text": text, "choices": list(text), "schema": anything, "on_timeout": anything})},
 	KindSpawn: {waits: WaitChildren, fields: fields{"workflow": text, "input": anything, "detached": yes, "key": text, "limits": anything,
 		"label": text}},
-	KindPage:  {fields: fields{"step": whole(0, mostPositions), "from": whole(0, mostPositions), "count": whole(1, PageLimit), "only": oneOf(string(StepFailed), string(StepSucceeded))}},
-	KindPhase: {fields: fields{"pipeline": text, "phases": list(text), "max_rollbacks": whole(0, mostAttempts), "done": object(fields{"phase": text, "outcome": oneOf(PhasePassed, PhaseSentBack, PhaseNeedsHuman), "target": text, "reason": text})}},
+	KindPage: {fields: fields{"step": whole(0, mostPositions), "from": whole(0, mostPositions), "count": whole(1, PageLimit),
+		"only": oneOf(string(StepFailed), string(StepSucceeded))}},
+	KindPhase: {fields: fields{"pipeline": text, "phases": list(text), "max_rollbacks": whole(0, mostAttempts), "done": object(fields{"phase": text,
+		"outcome": oneOf(PhasePassed, PhaseSentBack, PhaseNeedsHuman), "target": text, "reason": text})}},
 }
 
 // checks are what the fields alone do not say.

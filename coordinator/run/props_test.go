@@ -261,7 +261,7 @@ func (h *history) rare(t *rapid.T) {
 	case 1:
 		h.execute(Diverge{Divergence{Pos: 1}})
 	case 2:
-		h.execute(Expire{Spent: time.Second})
+		h.execute(Expire{})
 	case 3:
 		h.execute(Yield{End: &ScriptEnd{Error: &Error{Kind: "threw"}}})
 	}

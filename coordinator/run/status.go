@@ -59,17 +59,18 @@ type StepStatus string
 
 // The statuses of a step. A step exists once its script asks for it, so none waits for another: that is the script's await. The last four are ends; so is unknown once the run has ended.
 const (
-	// StepReady: it could start now, or after its backoff, and waits for a place. Entered by step.requested, by an attempt that
-	// is to be repeated, or by a result that is to be judged; left by attempt.placed, a read
-	// by its answer. Recovery offers it to the scheduler again.
+	// StepReady: it could start now, or after its backoff, and waits for a place; a read or a wait, for its answer. Entered by
+	// step.requested, by an attempt that is to be repeated, or by a result that is to be judged; left by attempt.placed, by a result that
+	// is taken over (item.reused), by the answer (step.ended). Recovery offers it to the scheduler again.
 	StepReady StepStatus = "ready"
 	// StepPlaced: an attempt has a node (attempt.placed) and is being sent. Recovery sends it again there under the same key.
 	StepPlaced StepStatus = "placed"
 	// StepRunning: the worker has begun (attempt.running), or the script checks the result. Recovery re-attaches by sending the same
 	// key again; the check comes again with the replay.
 	StepRunning StepStatus = "running"
-	// StepUnknown: an external write whose outcome a crash, a cancel or a lost answer hid (attempt.failed, run.ended), here or in
-	// the run that this one retries (item.doubted). It is not tried again until the tool or a person says whether it happened (item.resolved). Recovery asks the tool.
+	// StepUnknown: an external write whose outcome a crash, a cancel or a lost answer hid (attempt.failed, run.ended), here or in the run
+	// that this one retries (item.doubted). It is not tried again until the tool or a person says whether it happened (item.resolved).
+	// Recovery asks the tool.
 	StepUnknown StepStatus = "unknown"
 	// StepSucceeded: the result is recorded and, where judged, accepted. Never called again.
 	StepSucceeded StepStatus = "succeeded"

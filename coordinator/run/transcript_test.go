@@ -72,7 +72,7 @@ var firstStories = map[string]func(*tape){
 	"limit-reached": func(tp *tape) {
 		tp.ask(KindBatch, `{"items":["a","b"],"model":"small","prompt":"{{item}}"}`)
 		id := tp.place(0, 0, "n1")
-		tp.do(Expire{Spent: tp.now.Sub(birth)})
+		tp.do(Expire{})
 		tp.want(Running)
 		_, _ = tp.try(Place{AttemptID: AttemptID{Pos: 0, Item: 1, Phase: Work, Number: 1}, Node: "n1"}) // refused: nothing new
 		tp.succeed(id, `1`)
