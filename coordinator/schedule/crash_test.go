@@ -11,7 +11,7 @@ import (
 
 // Whatever happens to the process, its store and its clock: every hour is fired, none twice, none in vain.
 func TestNoHourIsLostOrFiredTwice(t *testing.T) {
-	seeds := uint64(12)
+	seeds := uint64(6)
 	if testing.Short() {
 		seeds = 3
 	}
