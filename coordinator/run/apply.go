@@ -147,6 +147,9 @@ func (s *State) begin(st *Step, now time.Time) {
 		st.Counts.Total, st.Counts.Waiting = n, n
 		s.Counts.Total += n
 		s.Counts.Waiting += n
+		if st.spec.Evaluate != nil {
+			n *= 2
+		}
 		s.fanOut(n)
 	}
 }

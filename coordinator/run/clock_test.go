@@ -77,6 +77,11 @@ func TestTheDefaultBudgetGrowsWithTheFanOut(t *testing.T) {
 			t.Errorf("%d items with %+v: %s, want %s", tt.items, tt.scale, got, tt.want)
 		}
 	}
+	judged := newTapeOf(t, Created{Limits: Limits{Scale: Scale{CallSeconds: 1800, Width: 4}}})
+	judged.ask(KindBatch, `{"evaluate":{"criteria":["c"],"model":"j"},"items":[1,2,3,4,5],"model":"m","prompt":"p"}`)
+	if got := judged.s.Budget(); got != 90*time.Minute { // ten calls
+		t.Errorf("a judged batch has %s", got)
+	}
 	if tp := newTapeOf(t, Created{Limits: Limits{ActiveSeconds: 5, Scale: Scale{CallSeconds: 1800}}}); tp.s.Budget() != 5*time.Second {
 		t.Error("the default overrides what was set")
 	}
