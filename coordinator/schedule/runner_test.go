@@ -310,8 +310,8 @@ func TestRunnerRetriesSubmissions(t *testing.T) {
 		}
 		w.set(func() { w.fail = nil })
 		w.sleep(6 * time.Minute)
-		if len(w.runs) != 1 {
-			t.Errorf("%d runs", len(w.runs))
+		if fired := r.List()[0].State.Fired; len(w.runs) != 1 || fired != 1 {
+			t.Errorf("%d runs, %d fired", len(w.runs), fired)
 		}
 		w.stop()
 	})
