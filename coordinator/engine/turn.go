@@ -85,7 +85,6 @@ func (t *turn) finish() error {
 	e := t.e
 	t.endPauses()
 	t.expire()
-	t.host()
 	t.hear()
 	for _, a := range t.touched {
 		t.spawn(a)
@@ -99,6 +98,7 @@ func (t *turn) finish() error {
 		t.noteBegun()
 	}
 	t.settleEnds() // what a placement has ended
+	t.host()
 	t.commit.Learned = append(t.commit.Learned, e.moves.rows(t.now)...)
 	t.commit.Learned = append(t.commit.Learned, e.facts.rows(t.now, false)...)
 	for _, a := range t.touched {
