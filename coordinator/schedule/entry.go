@@ -185,6 +185,9 @@ func (e *entry) sleep(ctx context.Context, err error) time.Duration {
 		e.retry = min(max(2*e.retry, firstRetry), lastRetry)
 		e.failed = err.Error()
 		e.Logger.Warn("a schedule does not get on", "schedule", e.spec.Name, "error", err, "again_in", e.retry)
+		if e.spec.Watch == nil && !e.next.IsZero() { // a time that comes meanwhile is not to be taken for missed
+			return min(e.retry, max(e.next.Sub(e.Now().Round(0)), firstRetry))
+		}
 		return e.retry
 	}
 	e.retry, e.failed = 0, ""
