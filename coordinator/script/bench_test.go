@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dop251/goja"
 )
 
 const loop = `import { generate } from "loopkeeper";
@@ -81,6 +83,40 @@ func replayed(tb testing.TB, host Host, program Program, steps int) {
 	if y.End == nil || y.End.Failure != nil {
 		tb.Fatalf("the script did not end well: %+v", y.End)
 	}
+}
+
+// bare is the least that such a run costs in this interpreter: a loop that awaits, and JSON in and out.
+func bare(tb testing.TB, steps int) {
+	tb.Helper()
+	js := goja.New()
+	var resolve func(any) error
+	request := func(string) goja.Value {
+		p, r, _ := js.NewPromise()
+		resolve = r
+		return js.ToValue(p)
+	}
+	if err := js.Set("request", request); err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := js.RunString(fmt.Sprintf(`(async () => { let last = null; for (let i = 0; i < %d; i++)
+		last = JSON.parse(await request(JSON.stringify({ model: "m", prompt: "step " + i, item: last, label: "s" + i }))) })()`, steps)); err != nil {
+		tb.Fatal(err)
+	}
+	for i := range steps {
+		if err := resolve(fmt.Sprintf(`{"bytes":1,"facts":{"model":"m","node":"n"},"name":"n","ref":"r%d"}`, i)); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+// What the figures of BenchmarkReplay are to be compared with: on a busy machine both grow.
+func BenchmarkBare(b *testing.B) {
+	const steps = 10_000
+	before := cpuTime()
+	for b.Loop() {
+		bare(b, steps)
+	}
+	b.ReportMetric(float64((cpuTime()-before).Microseconds())/float64(b.N*steps), "cpu-µs/step")
 }
 
 // The whole of a replay: the start of the script and every answer of its run.
