@@ -215,7 +215,7 @@ func (j *judgement) notes() []string {
 	var out []string
 	for _, c := range j.Collected {
 		for _, f := range c.Failures {
-			if j.Of(f) == nil { // else it is listed as a step
+			if j.Of(f) == nil && !j.keys[f.Key] { // else it is listed as a step, or was waived
 				out = append(out, strings.TrimPrefix(c.Label+": ", ": ")+f.Key+": "+f.Message)
 			}
 		}

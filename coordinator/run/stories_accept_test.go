@@ -40,6 +40,7 @@ var acceptStories = map[string]func(*tape){
 		tp.ask(KindGenerate, `{"item":"d, shortened","model":"small","prompt":"{{item}}"}`)
 		tp.succeed(tp.place(4, 0, "n1"), `1`)
 		tp.ask(KindFallback, `{"by":4,"step":3}`)
+		tp.ask(KindCollected, `{"failures":[{"key":"c.md","message":"nothing to read"}],"label":"each"}`)
 		tp.ask(KindOutput, `{"name":"o","sources":[0,3],"value":1}`)
 		tp.returns()
 		tp.want(Completed)
