@@ -41,6 +41,7 @@ type Engine struct {
 	waiters map[string][]waiter  // spawns that wait for a run's end, by its id
 	tools   map[string]*toolRun  // tools that run, by the key of their call
 	missing map[string]time.Time // since when nodes with attempts are not there
+	hosts   hosts
 	clock   *timeline
 	moves   moves
 	started time.Time
@@ -70,6 +71,7 @@ func New(o Options) *Engine {
 		runs: map[string]*active{}, flights: map[string]*flight{}, orphans: map[string]orphan{}, moves: newMoves(),
 		facts: newFacts(), resources: newResources(o.Resources), received: received{}, uses: map[string]use{}, bases: map[string]base{},
 		lastOOM: map[string]time.Time{}, waiters: map[string][]waiter{}, tools: map[string]*toolRun{}, missing: map[string]time.Time{}, preparing: make(chan struct{}, preparing),
+		hosts: newHosts(),
 	}
 	e.clock = newTimeline(e.o.wall)
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())

@@ -16,6 +16,8 @@ import (
 type Options struct {
 	Store ledger.Store
 	Host  script.Host
+	// Bodies opens what the store has by hash; nil is the store itself.
+	Bodies Bodies
 	// Place decides where attempts run, on the engine's loop; nil is the scheduler's with Limits.
 	Place func(scheduler.Snapshot) scheduler.Plan
 	// Limits are the scheduler's. An IdleUnload of 0 is 5 minutes here, a negative one is for ever.
@@ -72,6 +74,9 @@ func (o Options) withDefaults() Options {
 	if o.Place == nil {
 		planner, limits := new(scheduler.Planner), o.Limits
 		o.Place = func(s scheduler.Snapshot) scheduler.Plan { return planner.Place(s, limits) }
+	}
+	if o.Bodies == nil {
+		o.Bodies = o.Store
 	}
 	if o.KeepAlive == 0 {
 		o.KeepAlive = 10 * time.Minute

@@ -239,7 +239,7 @@ func (e *Engine) accepted(n *naming, r reuse, item int) (run.Command, error) {
 
 // nameLines names items that are lines of an artifact, which takes a look at each: where one is, the index says.
 func (e *Engine) nameLines(n *naming, r reuse) error {
-	index, err := e.o.Store.ReadArtifactAt(e.ctx, r.line.Index, 0, (r.items+1)*8)
+	index, err := e.o.Bodies.ReadArtifactAt(e.ctx, r.line.Index, 0, (r.items+1)*8)
 	if err != nil {
 		return err
 	}
@@ -248,7 +248,7 @@ func (e *Engine) nameLines(n *naming, r reuse) error {
 	}
 	for i := range r.items {
 		from, to := binary.BigEndian.Uint64(index[i*8:]), binary.BigEndian.Uint64(index[i*8+8:])
-		line, err := e.o.Store.ReadArtifactAt(e.ctx, r.line.Ref, int64(from), int(to-from))
+		line, err := e.o.Bodies.ReadArtifactAt(e.ctx, r.line.Ref, int64(from), int(to-from))
 		if err != nil {
 			return err
 		}

@@ -174,38 +174,6 @@ func (t *turn) expire() {
 	}
 }
 
-// host starts scripts while there are hosts for them: first those of runs under way, then queued ones, oldest first.
-func (t *turn) host() {
-	free := t.e.o.MaxScripts
-	for _, a := range t.e.order {
-		if a.driver != nil {
-			free--
-		}
-	}
-	for _, queued := range []bool{false, true} {
-		for _, a := range t.e.order {
-			if free <= 0 {
-				return
-			}
-			if a.driver != nil || queued != (a.state.Status == run.Queued) || !queued && !a.wantsHost() {
-				continue
-			}
-			if queued && t.execute(a, run.Start{}) != nil {
-				continue
-			}
-			free--
-			t.then(func() { t.e.drive(a) })
-		}
-	}
-}
-
-// wantsHost says that a run's script has something to do, or may have: after a restart nobody knows whether it has reacted to all that
-// it was given, so a run that only waits gets a host once, too.
-func (a *active) wantsHost() bool {
-	s := a.state
-	return s.Script == nil && (s.Status == run.Running || s.Status == run.Waiting) && a.quiet != len(s.Deliveries)
-}
-
 // idAlphabet has no letters or digits that look alike.
 const idAlphabet = "23456789abcdefghjkmnpqrstvwxyz"
 
