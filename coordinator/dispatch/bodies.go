@@ -78,9 +78,8 @@ func tooLarge(what string, size int64) error {
 	return apierr.New(apierr.InvalidArgument, "%s has %d bytes, a call carries at most %d", what, size, BodyLimit).WithNext("split the document")
 }
 
-// within refuses bodies that are too large together.
-func within(bodies ...*workerv1.Body) error {
-	sum := int64(0)
+// within refuses a call whose texts are too large together: bodies, and so much beside them.
+func within(sum int64, bodies ...*workerv1.Body) error {
 	for _, b := range bodies {
 		sum += int64(b.GetBytes())
 	}

@@ -3,7 +3,9 @@ package dispatch
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -53,15 +55,27 @@ func (d *Dispatcher) call(ctx context.Context, client workerv1.WorkerServiceClie
 	default:
 		return engine.Result{}, apierr.New(apierr.Internal, "no worker call is named %q", a.Kind)
 	}
+	about := a.Body
+	if a.Line != nil {
+		line, err := d.line(ctx, *a.Line)
+		if err != nil {
+			return engine.Result{}, err
+		}
+		if a.Kind == engine.CallEvaluate { // of a judge it is one more source
+			raws = append(slices.Clip(raws), line)
+		} else {
+			about = line
+		}
+	}
 	shared, err := d.bodies(ctx, raws)
 	if err != nil {
 		return engine.Result{}, err
 	}
-	item, err := d.body(ctx, a.Body)
+	item, err := d.body(ctx, about)
 	if err != nil {
 		return engine.Result{}, err
 	}
-	if err := within(append(shared, item)...); err != nil {
+	if err := within(c.size(a), append(shared, item)...); err != nil {
 		return engine.Result{}, err
 	}
 	if !byValue && a.Kind != engine.CallEmbed { // nothing embeds the same text twice
@@ -72,6 +86,17 @@ func (d *Dispatcher) call(ctx context.Context, client workerv1.WorkerServiceClie
 		return engine.Result{}, broken(err)
 	}
 	return result(o), nil
+}
+
+// size is how much text a call has beside its bodies, bytes.
+func (c *call) size(a engine.Attempt) int64 {
+	n := len(c.Prompt) + len(c.System) + len(c.Goal) + len(c.Schema) + len(c.Options)
+	for _, texts := range [][]string{c.Criteria, a.Feedback} {
+		for _, t := range texts {
+			n += len(t)
+		}
+	}
+	return int64(n)
 }
 
 // outcome asks the worker. Its errors are those of gRPC.
@@ -148,6 +173,9 @@ func (c *call) sampling(a engine.Attempt) *workerv1.Sampling {
 	return s
 }
 
+// errAnswer is an answer that does not fit into a message. What a call sends always does, see within.
+var errAnswer = errors.New("a message holds less")
+
 // broken says what the end of a call without an outcome means. What gRPC itself reports is mostly the connection, not the
 // model, so the call is joined again; two things stay as they are however often they are tried.
 func broken(err error) error {
@@ -157,7 +185,9 @@ func broken(err error) error {
 	}
 	switch status.Code(err) {
 	case codes.ResourceExhausted:
-		return apierr.New(apierr.InvalidArgument, "the call or its answer is larger than a message may be: %v", e).WithNext("split the document")
+		large := apierr.New(apierr.InvalidArgument, "the answer is larger than one message between machines may be (%v)", e)
+		large.Cause = errAnswer
+		return large.WithNext("lower max_tokens of the call", "ask for less in one call")
 	case codes.Unimplemented:
 		return apierr.New(apierr.IncompatibleVersion, "the worker does not know this call").WithNext("install the same release on both machines")
 	default:

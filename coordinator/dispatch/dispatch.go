@@ -11,6 +11,7 @@ import (
 
 	"github.com/loopkeeper/loopkeeper/coordinator/engine"
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
+	"github.com/loopkeeper/loopkeeper/coordinator/run"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
 	"github.com/loopkeeper/loopkeeper/scheduler"
@@ -189,10 +190,18 @@ func (d *Dispatcher) attempt(f *flight, a engine.Attempt) engine.Result {
 			d.o.Log.Info("a call broke, joining it again", "node", a.Node, "attempt", a.Key, "error", err)
 			d.pause(f)
 		case f.asked.Err() == nil:
-			return failed(a.Key, "cannot_send", elsewhere(err), err)
+			return failed(a.Key, kindOf(err), elsewhere(err), err)
 		}
 	}
 	return failed(a.Key, "cancelled", engine.Never, errors.New("cancelled"))
+}
+
+// kindOf names what went wrong with a call that has no outcome.
+func kindOf(err error) string {
+	if errors.Is(err, errAnswer) {
+		return run.KindTooLarge
+	}
+	return run.KindCannotSend
 }
 
 // elsewhere says whether another node can help after a call could not be sent: not when the request itself is at fault.

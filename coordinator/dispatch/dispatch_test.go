@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -132,7 +133,6 @@ func TestErrorsThatStayAsTheyAreAreNotTriedAgain(t *testing.T) {
 		advice engine.Advice
 	}{
 		"the request is wrong": {apierr.ToStatus(apierr.New(apierr.InvalidArgument, "options: no mirostat").WithNext("drop it")), engine.Never},
-		"too large":            {status.Error(codes.ResourceExhausted, "larger than max"), engine.Never},
 		"an older worker":      {status.Error(codes.Unimplemented, "unknown method"), engine.OtherNode},
 		"another fleet":        {apierr.ToStatus(apierr.New(apierr.Conflict, "no")), engine.OtherNode},
 	} {
@@ -148,6 +148,19 @@ func TestErrorsThatStayAsTheyAreAreNotTriedAgain(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAnAnswerTooLargeIsTakenOnce is row 17 of research/durability.md §2: a result beyond the transport's limit that is sent again for ever.
+func TestAnAnswerTooLargeIsTakenOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.answer = func(context.Context, proto.Message, func(*workerv1.GenerateResponse) error) (*workerv1.Outcome, error) {
+			return &workerv1.Outcome{Text: strings.Repeat("x", 5<<20)}, nil // the rig's connection takes gRPC's default of 4 MiB
+		}
+		f := r.one(attempt("k", engine.CallGenerate, `{"prompt":"p"}`, "")).Failure
+		if f == nil || f.Kind != "result_too_large" || f.Advice != engine.Never || !strings.Contains(strings.Join(f.Next, ""), "max_tokens") || len(r.m.requests()) != 1 {
+			t.Errorf("%+v after %d calls", f, len(r.m.requests()))
+		}
+	})
 }
 
 func TestLostNodeSendsTheAttemptElsewhere(t *testing.T) {
