@@ -104,9 +104,9 @@ func (o Options) limits() scheduler.Limits {
 func (c *Coordinator) serve() {
 	// Stop waits for the handlers, because what they use ends after them.
 	c.server = grpc.NewServer(append([]grpc.ServerOption{grpc.WaitForHandlers(true)}, c.o.Server...)...)
-	coordinatorv1.RegisterCoordinatorServiceServer(c.server, api.New(api.Options{Engine: c.engine, Fleet: c.fleet, Store: c.o.Store, Host: c.o.Host,
+	api.New(api.Options{Engine: c.engine, Fleet: c.fleet, Store: c.o.Store, Host: c.o.Host,
 		Limits: c.o.limits(), Context: c.engine.Context, Pulls: c.pulls, Suggest: c.suggester(), Settings: c.o.settings(), Version: c.o.Version, FleetID: c.o.Fleet, Name: c.o.Name, DataDir: c.o.DataDir,
-		Discovery: c.discovery(), Log: c.o.Log.With("part", "api")}))
+		Discovery: c.discovery(), Log: c.o.Log.With("part", "api")}).Register(c.server)
 	h := health.NewServer()
 	h.SetServingStatus(coordinatorv1.CoordinatorService_ServiceDesc.ServiceName, healthv1.HealthCheckResponse_SERVING)
 	healthv1.RegisterHealthServer(c.server, h)

@@ -5,6 +5,8 @@ import (
 	"context"
 	"log/slog"
 
+	"google.golang.org/grpc"
+
 	"github.com/loopkeeper/loopkeeper/coordinator/engine"
 	"github.com/loopkeeper/loopkeeper/coordinator/fleet"
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
@@ -34,14 +36,21 @@ type Options struct {
 	Log       *slog.Logger
 }
 
-// Server implements coordinatorv1.CoordinatorServiceServer.
+// Server implements the services of coordinatorv1.
 type Server struct {
 	coordinatorv1.UnimplementedCoordinatorServiceServer
+	coordinatorv1.UnimplementedSteerServiceServer
 	o Options
 }
 
 // New returns a Server.
 func New(o Options) *Server { return &Server{o: o} }
+
+// Register makes a server answer for all services.
+func (s *Server) Register(g grpc.ServiceRegistrar) {
+	coordinatorv1.RegisterCoordinatorServiceServer(g, s)
+	coordinatorv1.RegisterSteerServiceServer(g, s)
+}
 
 // Info implements the service.
 func (s *Server) Info(ctx context.Context, _ *coordinatorv1.InfoRequest) (*coordinatorv1.InfoResponse, error) {

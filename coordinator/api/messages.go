@@ -41,6 +41,14 @@ func stamp(t time.Time) *timestamppb.Timestamp {
 	return timestamppb.New(t)
 }
 
+// rfc3339 is a time as text, "" for none.
+func rfc3339(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
 func counts(c run.Counts) *coordinatorv1.Counts {
 	return &coordinatorv1.Counts{Total: int64(c.Total), Succeeded: int64(c.Succeeded), Failed: int64(c.Failed), Running: int64(c.Running),
 		Waiting: int64(c.Waiting), Cancelled: int64(c.Cancelled), Retried: int64(c.Retried)}
@@ -50,10 +58,18 @@ func runMessage(v engine.View) *coordinatorv1.Run {
 	m := &coordinatorv1.Run{Id: v.ID, Workflow: v.Workflow, State: string(v.Status), Created: stamp(v.Created), Started: stamp(v.Started), Ended: stamp(v.Ended),
 		Error: v.Error, ErrorStack: v.ErrorStack, Items: counts(v.Items), PromptTokens: v.PromptTokens, OutputTokens: v.OutputTokens, Calls: v.Calls,
 		Simulated: v.Simulated, Logs: v.Logs, ScriptSha256: v.Script, Seed: v.Seed, Key: v.Key, Outputs: v.Outputs, CancelReason: v.CancelReason,
-		Priority: string(v.Priority), Weight: v.Weight}
+		Priority: string(v.Priority), Weight: v.Weight, Parent: v.Parent, Children: v.Children, Base: v.Base, ActiveNanos: int64(v.Active),
+		Acceptance: acceptanceMessage(v.Acceptance), Waits: int32(v.Waits), ParkedBy: v.ParkedBy}
+	for _, l := range v.Limits {
+		m.Limits = append(m.Limits, limitMessage(l))
+	}
+	for _, p := range v.Phases {
+		m.Phases = append(m.Phases, phaseMessage(p))
+	}
 	for _, st := range v.Steps {
 		m.Steps = append(m.Steps, &coordinatorv1.Step{Id: strconv.Itoa(st.Pos), Kind: st.Kind, Label: st.Label, State: string(st.Status), Model: st.Model,
-			Items: counts(st.Items), WaitingFor: st.WaitingFor, Started: stamp(st.Started), Ended: stamp(st.Ended), Error: st.Error, Node: st.Node})
+			Items: counts(st.Items), WaitingFor: st.WaitingFor, Started: stamp(st.Started), Ended: stamp(st.Ended), Error: st.Error, Node: st.Node,
+			Until: rfc3339(st.Until), Child: st.Child})
 	}
 	for _, n := range v.Nodes {
 		m.Nodes = append(m.Nodes, &coordinatorv1.NodeShare{NodeId: n.NodeID, Name: n.Name, Items: n.Items, FailedTries: n.FailedTries,

@@ -19,6 +19,7 @@ import (
 // client is a connection to the coordinator, known to have answered.
 type client struct {
 	coordinatorv1.CoordinatorServiceClient
+	coordinatorv1.SteerServiceClient
 	conn *grpc.ClientConn
 	info *coordinatorv1.InfoResponse
 }
@@ -35,7 +36,8 @@ func (a *app) connect(ctx context.Context) (*client, error) {
 	if err != nil {
 		return nil, apierr.Wrap(err, apierr.InvalidArgument, "reach the coordinator at %s", addr)
 	}
-	c := &client{CoordinatorServiceClient: coordinatorv1.NewCoordinatorServiceClient(conn), conn: conn}
+	c := &client{CoordinatorServiceClient: coordinatorv1.NewCoordinatorServiceClient(conn),
+		SteerServiceClient: coordinatorv1.NewSteerServiceClient(conn), conn: conn}
 	hello, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	answered := a.slow("waiting for the coordinator at " + addr)

@@ -21,7 +21,7 @@ type conclusion struct {
 func (c conclusion) end() error {
 	var end error
 	for _, r := range c.runs {
-		if e := ended(r.GetState()); e != nil {
+		if e := ended(r); e != nil {
 			end = e
 		}
 	}
@@ -44,7 +44,7 @@ func (a *app) conclude(c conclusion) error {
 		return firstError(unwrittenOf(last, last.GetId(), a.printJSON(c.object(a.flags.output == "jsonl", exitCode(end)))), end)
 	}
 	for _, r := range c.runs {
-		a.note("%s", trimNewline(ui.Summary(a.style(a.stderr), r, time.Now(), exitCode(ended(r.GetState())))))
+		a.note("%s", trimNewline(ui.Summary(a.style(a.stderr), r, time.Now(), exitCode(ended(r)))))
 	}
 	if len(c.runs) > 1 {
 		a.note("%s", together(c.runs))
@@ -97,7 +97,13 @@ func trimNewline(s string) string { return strings.TrimRight(s, "\n") }
 // afterwards is what to look at when a run did not end as it should.
 func (a *app) afterwards(r *coordinatorv1.Run) []string {
 	id := r.GetId()
-	if r.GetEnded() == nil {
+	switch {
+	case r.GetEnded() != nil:
+	case r.GetState() == "suspended":
+		return []string{"loopkeeper resume " + id, "loopkeeper cancel " + id}
+	case r.GetWaits() > 0:
+		return []string{"loopkeeper approvals " + id, "loopkeeper watch " + id}
+	default:
 		return []string{"loopkeeper watch " + id, "loopkeeper explain " + id}
 	}
 	var next []string

@@ -89,9 +89,9 @@ func (d *demo) play(ctx context.Context, files []input) error {
 	}
 	if d.json() {
 		return firstError(d.printJSON(map[string]any{"batch": ui.Plain(batch), "plan": ui.Plain(plan), "simulated": batch.GetSimulated(),
-			"seconds": time.Since(d.began).Seconds()}), worse(ended(batch.GetState()), ended(plan.GetState())))
+			"seconds": time.Since(d.began).Seconds()}), worse(ended(batch), ended(plan)))
 	}
-	return worse(ended(batch.GetState()), ended(plan.GetState()))
+	return worse(ended(batch), ended(plan))
 }
 
 // worse is the outcome of two runs that belong together.
@@ -219,7 +219,7 @@ func (d *demo) runToEnd(ctx context.Context, c *client, j job, items sink) (*coo
 	if err != nil {
 		return nil, err
 	}
-	d.say("%s", trimNewline(ui.Summary(d.style(d.stderr), r, time.Now(), exitCode(ended(r.GetState())))))
+	d.say("%s", trimNewline(ui.Summary(d.style(d.stderr), r, time.Now(), exitCode(ended(r)))))
 	return r, nil
 }
 

@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+
+	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
 )
 
 // The exit codes: all of them, and nothing else ends the process. A code is never given another meaning: new ones are added.
@@ -27,7 +29,7 @@ const exitHelp = `Exit codes: 0 completed, 1 error, 2 usage, 10 incomplete, 11 f
 
 var exitOfState = map[string]int{
 	"completed": exitOK, "incomplete": exitIncomplete, "failed": exitFailed, "timed_out": exitTimedOut, "cancelled": exitCancelled,
-	"diverged": exitDiverged, "exhausted": exitExhausted, "suspended": exitWaiting,
+	"diverged": exitDiverged, "exhausted": exitExhausted,
 }
 
 // exitWith ends the command with a code and no message: everything was said already.
@@ -36,15 +38,23 @@ type exitWith int
 func (e exitWith) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 // ended is the outcome of a command that showed a run; one in a state that is no end has not ended.
-func ended(state string) error {
-	code, ok := exitOfState[state]
-	if !ok {
+func ended(r *coordinatorv1.Run) error {
+	code, ok := exitOfState[r.GetState()]
+	switch {
+	case needsPerson(r):
+		code = exitWaiting
+	case !ok:
 		code = exitNotEnded
 	}
 	if code != exitOK {
 		return exitWith(code)
 	}
 	return nil
+}
+
+// needsPerson says whether nothing of a run goes on before a person did something.
+func needsPerson(r *coordinatorv1.Run) bool {
+	return r.GetState() == "suspended" || r.GetState() == "waiting" && r.GetWaits() > 0
 }
 
 func usagef(format string, args ...any) usageError {

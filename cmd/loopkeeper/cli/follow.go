@@ -74,6 +74,9 @@ func (f *follower) loop(ctx context.Context, interrupts <-chan os.Signal) error 
 			if err := f.take(ctx, v); err != nil {
 				return err
 			}
+			if f.a.giveUp && needsPerson(v) {
+				return nil
+			}
 		case <-tick.C:
 			switch {
 			case f.away.Load():

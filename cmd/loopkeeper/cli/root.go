@@ -31,6 +31,7 @@ type app struct {
 	args           []string // what the command line said after the program's name
 	command        string   // the command that runs, such as result
 	leave          bool     // Ctrl-C ends the command at once instead of asking what to do with the run
+	giveUp         bool     // a run that waits for a person is watched no longer
 	submitting     bool     // the coordinator was asked to start a run and has not answered yet
 }
 
@@ -92,7 +93,8 @@ func newRoot(a *app) *cobra.Command {
 	root.AddCommand(
 		newUp(a), newWorker(a), newNodes(a), newModels(a), newFit(a),
 		newMap(a), newPlan(a), newRun(a), newWorkflows(a), newTypes(a),
-		newRuns(a), newShow(a), newWatch(a), newResult(a), newTrace(a), newCancel(a), newExplain(a),
+		newRuns(a), newShow(a), newWatch(a), newResult(a), newTrace(a), newExplain(a),
+		newApprovals(a), newApprove(a), newReject(a), newAnswer(a), newResolve(a), newSuspend(a), newResumeRun(a), newRollback(a), newCancel(a),
 		newProbe(a), newDoctor(a), newConfig(a), newVersion(a), newDemo(a), newScriptHost(a),
 	)
 	root.Args = checkArgs(root.Args)

@@ -36,6 +36,7 @@ type runFlags struct {
 	limit  time.Duration
 	detach bool
 	dryRun bool
+	wait   bool
 	place  precedence
 }
 
@@ -45,7 +46,12 @@ func (f *runFlags) register(c *cobra.Command) {
 	c.Flags().BoolVar(&f.detach, "detach", false, "start the run and return at once")
 	c.Flags().StringVar(&f.place.priority, "priority", "normal", "`PRIORITY` of its calls on every machine: interactive goes before normal, that before batch")
 	c.Flags().Float64Var(&f.place.weight, "weight", 1, "share `N` of the machines beside other runs of the same priority")
+	registerWait(c, &f.wait)
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "check everything, say where each model fits, and start nothing")
+}
+
+func registerWait(c *cobra.Command, wait *bool) {
+	c.Flags().BoolVar(wait, "wait", true, "go on watching while the run waits for a person; --wait=false ends then, with exit code 16")
 }
 
 // check refuses what makes no sense, such as a time that would mean no limit: the coordinator counts whole seconds.
@@ -108,6 +114,7 @@ func distinct(names []string) []string {
 
 // start submits a job and says what it became. It returns the run's id, or "" when there is nothing to watch.
 func (a *app) start(ctx context.Context, c *client, j job, f runFlags) (string, error) {
+	a.giveUp = !f.wait
 	r, err := a.submit(ctx, c, j, f.dryRun)
 	if err != nil {
 		return "", err

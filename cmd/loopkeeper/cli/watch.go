@@ -10,15 +10,18 @@ import (
 
 func newWatch(a *app) *cobra.Command {
 	var to destination
+	var wait bool
 	c := &cobra.Command{
 		Use: "watch RUN", Short: "Follow a run until it ends", Args: cobra.ExactArgs(1),
 		Long:    "Follow a run until it ends, and exit by its state. Ctrl-C ends the watching, not the run.",
 		Example: "  loopkeeper watch 7f3k\n  loopkeeper watch 7f3k --out out.jsonl",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			a.giveUp = !wait
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *client) error { return a.watch(ctx, c, args[0], to) })
 		},
 	}
 	c.Flags().StringVar(&to.out, "out", "", "write the batch's results to this `FILE`, from the first one on")
+	registerWait(c, &wait)
 	c.Flags().StringVar(&to.dir, "out-dir", "", "write a file per input into this `FOLDER`")
 	return c
 }

@@ -156,6 +156,9 @@ func (f Frame) tail(r *coordinatorv1.Run) []string {
 	if f.Away == 0 {
 		lines = append(lines, "")
 		lines = append(lines, f.reasons(r)...)
+		if text := asksText(r); text != "" {
+			lines = append(lines, f.Style.Warn(text))
+		}
 	}
 	if len(r.GetFailures()) > 0 {
 		var found []string

@@ -104,6 +104,7 @@ type Lines struct {
 	logs  []string        // of the script, as last seen
 	away  bool
 	still stillness
+	asks  string // who or what the run waits for, as last said
 }
 
 // quiet is the longest silence while work is under way.
@@ -126,6 +127,13 @@ func (l *Lines) Show(r *coordinatorv1.Run, now time.Time) {
 		l.line(now, "log  %s", Line(text))
 	}
 	l.logs = r.GetLogs()
+	if text := asksText(r); text != l.asks {
+		l.asks = text
+		if text != "" {
+			l.last = now
+			l.line(now, "%s", text)
+		}
+	}
 	if text := l.still.news(r, now); text != "" {
 		l.last = now
 		l.line(now, "%s", text)
@@ -144,6 +152,20 @@ func (l *Lines) Show(r *coordinatorv1.Run, now time.Time) {
 	l.tenth, l.last = max(tenth, l.tenth), now
 	l.line(now, "%s  %s of %s, %s, %s%s", Percent(c.GetSucceeded(), c.GetTotal()), Count(c.GetSucceeded()), Count(c.GetTotal()), failedText(c),
 		l.rate.Text(now, left(c)), Simulated(r.GetSimulated()))
+}
+
+// asksText is what a run wants of people, or where its pipeline is, on one line; "" for nothing.
+func asksText(r *coordinatorv1.Run) string {
+	switch {
+	case r.GetEnded() != nil:
+		return ""
+	case r.GetState() == "suspended":
+		return "suspended" + ifAny(": ", Line(r.GetParkedBy())) + "; loopkeeper resume " + r.GetId()
+	case r.GetWaits() > 0:
+		return WaitsText(r) + ": loopkeeper approvals " + r.GetId()
+	default:
+		return PhaseNow(r)
+	}
 }
 
 // newLogs are the lines that came after those seen before. A view has the newest few only.
@@ -208,7 +230,7 @@ type JSONLines struct{ W io.Writer }
 func (j *JSONLines) Show(r *coordinatorv1.Run, _ time.Time) {
 	c := r.GetItems()
 	_ = WriteJSONLine(j.W, map[string]any{"type": "status", "run": r.GetId(), "state": r.GetState(), "total": c.GetTotal(), "succeeded": c.GetSucceeded(),
-		"failed": c.GetFailed(), "running": c.GetRunning(), "waiting": c.GetWaiting(), "simulated": r.GetSimulated()})
+		"failed": c.GetFailed(), "running": c.GetRunning(), "waiting": c.GetWaiting(), "waits": r.GetWaits(), "simulated": r.GetSimulated()})
 }
 
 // Away implements Progress.

@@ -26,6 +26,9 @@ func Runs(s Style, runs []*coordinatorv1.Run, now time.Time) string {
 		if c.GetFailed() > 0 {
 			note = Count(c.GetFailed()) + " failed"
 		}
+		for _, p := range []string{WaitsText(r), ifAny("child of ", r.GetParent()), ifAny("from ", r.GetBase())} {
+			note = strings.TrimPrefix(note+ifAny(", ", p), ", ")
+		}
 		if r.GetSimulated() {
 			note = strings.TrimPrefix(note+", simulated", ", ")
 		}
@@ -42,15 +45,20 @@ func Show(s Style, r *coordinatorv1.Run, now time.Time) string {
 	script := r.GetScriptSha256()
 	for _, p := range [][2]string{
 		{"reason", Line(r.GetCancelReason())},
+		{"parked", Line(r.GetParkedBy())},
+		{"asks", WaitsText(r)},
+		{"phase", PhaseNow(r)},
 		{"key", Line(r.GetKey())},
 		{"script", script[:min(len(script), 12)] + ", the hash of what this run was started with"},
 		{"seed", fmt.Sprintf("%d, which all random choices of the run and its calls follow from", r.GetSeed())},
 		{"items", fmt.Sprintf("%s: %s", Count(r.GetItems().GetTotal()), strings.ReplaceAll(Tally(r), "  ", ", "))},
 		{"tokens", fmt.Sprintf("%s in, %s out, %s", Tokens(r.GetPromptTokens()), Tokens(r.GetOutputTokens()), Plural(r.GetCalls(), "call", "calls"))},
+		{"active", activeText(r, now)},
 		{"error", Line(r.GetError())},
 	} {
 		b.WriteString(s.fact(p[0], p[1]))
 	}
+	b.WriteString(s.kin(r) + s.Budgets(r) + s.Accepted(r.GetAcceptance()))
 	for _, w := range r.GetWaiting() {
 		b.WriteString(s.fact("waiting", fmt.Sprintf("%s for %s", Count(w.GetCount()), WaitText(w.GetWaitingFor()))+ifAny(": ", Line(w.GetWhy()))))
 	}
@@ -60,6 +68,9 @@ func Show(s Style, r *coordinatorv1.Run, now time.Time) string {
 	if steps := r.GetSteps(); len(steps) > 0 {
 		b.WriteString("\n" + Steps(s, steps))
 	}
+	if len(r.GetPhases()) > 0 {
+		b.WriteString("\n" + Phases(s, r.GetPhases()))
+	}
 	if len(r.GetNodes()) > 0 {
 		b.WriteString("\n" + NodeShares(s, r))
 	}
@@ -67,6 +78,15 @@ func Show(s Style, r *coordinatorv1.Run, now time.Time) string {
 		b.WriteString("\n" + Failures(s, r))
 	}
 	return b.String()
+}
+
+// activeText is how much of a run's time it was at work, where a part of it was parked.
+func activeText(r *coordinatorv1.Run, now time.Time) string {
+	active := time.Duration(r.GetActiveNanos())
+	if Took(r, now)-active < time.Second {
+		return ""
+	}
+	return Duration(active) + "; the rest it was parked, which no limit counts"
 }
 
 // what is a run's name and state.
@@ -124,13 +144,14 @@ func Summary(s Style, r *coordinatorv1.Run, now time.Time, exit int) string {
 		facts = append(facts, fmt.Sprintf("exit %d", exit))
 	}
 	b.WriteString(s.headline(facts))
-	b.WriteString(s.fact("reason", Line(r.GetCancelReason())))
+	b.WriteString(s.fact("reason", Line(r.GetCancelReason())) + s.fact("parked", Line(r.GetParkedBy())) + s.fact("asks", WaitsText(r)))
 	if r.GetError() != "" {
 		fmt.Fprintf(&b, "%s\n", Line(r.GetError()))
 		if stack := strings.TrimRight(Text(r.GetErrorStack()), "\n"); stack != "" {
 			b.WriteString(stack + "\n")
 		}
 	}
+	b.WriteString(s.reached(r) + s.Accepted(r.GetAcceptance()))
 	if len(r.GetNodes()) > 0 {
 		b.WriteString(NodeShares(s, r))
 	}

@@ -3,16 +3,17 @@ package ui
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
 )
 
-// Calls are the steps of a run that a model answers.
+// Calls are the steps of a run that somebody answers: a model, a tool, a person, or a child.
 func Calls(r *coordinatorv1.Run) []*coordinatorv1.Step {
 	var out []*coordinatorv1.Step
 	for _, s := range r.GetSteps() {
 		switch s.GetKind() {
-		case "generate", "batch", "plan", "evaluate", "embed":
+		case "generate", "batch", "plan", "evaluate", "embed", "tool", "spawn", "approve", "question", "sleep":
 			out = append(out, s)
 		}
 	}
@@ -46,7 +47,11 @@ func waitText(step *coordinatorv1.Step) string {
 	if step.GetWaitingFor() == "" {
 		return ""
 	}
-	return "waiting for " + WaitText(step.GetWaitingFor())
+	text := "waiting for " + WaitText(step.GetWaitingFor())
+	if until, err := time.Parse(time.RFC3339, step.GetUntil()); err == nil {
+		text += " until " + Clock(until, time.Now())
+	}
+	return text
 }
 
 // Steps is the table of a run's steps.
@@ -61,7 +66,7 @@ func Steps(s Style, steps []*coordinatorv1.Step) string {
 			took = Duration(st.GetEnded().AsTime().Sub(st.GetStarted().AsTime()))
 		}
 		var about []string
-		for _, text := range []string{Line(st.GetLabel()), Line(st.GetError()), waitText(st)} {
+		for _, text := range []string{Line(st.GetLabel()), ifAny("run ", st.GetChild()), Line(st.GetError()), waitText(st)} {
 			if text != "" {
 				about = append(about, text)
 			}

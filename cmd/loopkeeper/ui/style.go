@@ -50,6 +50,7 @@ var looks = map[string]look{
 	"cancelled": ceased, "skipped": {dim, "⊘", "s"},
 	"excluded": ceased, "no_model": ceased,
 	"incomplete": partial, "lost": partial, "degraded": partial, "draining": partial, "paused": ceased,
+	"in_progress": going, "approved": ended, "rejected": ceased, "passed": ended, "sent_back": ceased, "needs_human": waiting,
 	"loaded": ended, "yes": ended, "evict": waiting, "blocked": ceased, "no": broken,
 	"unknown":   {yellow, "?", "?"},
 	"device_ok": ended, "device_asleep": {dim, "z", "z"}, "device_degraded": partial, "device_lost": broken, "device_unsupported": ceased,

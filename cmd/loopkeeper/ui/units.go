@@ -83,6 +83,10 @@ func Clock(t, now time.Time) string {
 	switch {
 	case t.IsZero():
 		return "-"
+	case !t.Before(midnight.AddDate(0, 0, 6)):
+		return t.Format("2006-01-02 15:04")
+	case !t.Before(midnight.AddDate(0, 0, 1)):
+		return t.Format("Mon 15:04")
 	case !t.Before(midnight):
 		return t.Format("15:04")
 	case t.After(midnight.AddDate(0, 0, -6)):

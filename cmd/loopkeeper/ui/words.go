@@ -14,6 +14,7 @@ import (
 var waits = map[string]string{
 	"slot": "a free slot", "memory": "memory", "load": "a model to be loaded", "node": "a machine", "model": "a machine that has the model",
 	"facts": "facts about a machine", "cap": "a limited resource", "rate": "the rate of a resource", "faster": "a faster machine", "retry": "a pause before the next try", "script": "a place for its script",
+	"human": "a person", "timer": "a time", "children": "a child run", "tool": "a place for a tool",
 }
 
 // WaitText says what something waits for: "a free slot".

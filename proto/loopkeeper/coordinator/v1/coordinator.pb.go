@@ -1375,7 +1375,10 @@ type Acceptance struct {
 	Uncovered     int64                  `protobuf:"varint,5,opt,name=uncovered,proto3" json:"uncovered,omitempty"`                             // filtered out, never created, or missing from an answer
 	UncoveredKeys []string               `protobuf:"bytes,6,rep,name=uncovered_keys,json=uncoveredKeys,proto3" json:"uncovered_keys,omitempty"` // the first few
 	HandledBy     []string               `protobuf:"bytes,7,rep,name=handled_by,json=handledBy,proto3" json:"handled_by,omitempty"`             // one sentence each
-	Swallowed     []string               `protobuf:"bytes,8,rep,name=swallowed,proto3" json:"swallowed,omitempty"`                              // failures that the script caught and nobody waived
+	Swallowed     []string               `protobuf:"bytes,8,rep,name=swallowed,proto3" json:"swallowed,omitempty"`                              // failures that the script caught and nobody waived, the first few
+	SwallowedAll  int64                  `protobuf:"varint,9,opt,name=swallowed_all,json=swallowedAll,proto3" json:"swallowed_all,omitempty"`   // how many there are
+	FailedKeys    []string               `protobuf:"bytes,10,rep,name=failed_keys,json=failedKeys,proto3" json:"failed_keys,omitempty"`         // the first few
+	ByCode        int64                  `protobuf:"varint,11,opt,name=by_code,json=byCode,proto3" json:"by_code,omitempty"`                    // of those covered, the ones that only the script's own code says are
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1464,6 +1467,27 @@ func (x *Acceptance) GetSwallowed() []string {
 		return x.Swallowed
 	}
 	return nil
+}
+
+func (x *Acceptance) GetSwallowedAll() int64 {
+	if x != nil {
+		return x.SwallowedAll
+	}
+	return 0
+}
+
+func (x *Acceptance) GetFailedKeys() []string {
+	if x != nil {
+		return x.FailedKeys
+	}
+	return nil
+}
+
+func (x *Acceptance) GetByCode() int64 {
+	if x != nil {
+		return x.ByCode
+	}
+	return 0
 }
 
 // Phase is one phase of a pipeline.
@@ -5300,7 +5324,7 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\x05spent\x18\x03 \x01(\x03R\x05spent\x12\x1c\n" +
 	"\tovershoot\x18\x04 \x01(\x03R\tovershoot\x12\x14\n" +
 	"\x05worst\x18\x05 \x01(\x03R\x05worst\x12\x15\n" +
-	"\x06set_by\x18\x06 \x01(\tR\x05setBy\"\xf6\x01\n" +
+	"\x06set_by\x18\x06 \x01(\tR\x05setBy\"\xd5\x02\n" +
 	"\n" +
 	"Acceptance\x12\x1a\n" +
 	"\bexpected\x18\x01 \x01(\x03R\bexpected\x12\x18\n" +
@@ -5311,7 +5335,12 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\x0euncovered_keys\x18\x06 \x03(\tR\runcoveredKeys\x12\x1d\n" +
 	"\n" +
 	"handled_by\x18\a \x03(\tR\thandledBy\x12\x1c\n" +
-	"\tswallowed\x18\b \x03(\tR\tswallowed\"}\n" +
+	"\tswallowed\x18\b \x03(\tR\tswallowed\x12#\n" +
+	"\rswallowed_all\x18\t \x01(\x03R\fswallowedAll\x12\x1f\n" +
+	"\vfailed_keys\x18\n" +
+	" \x03(\tR\n" +
+	"failedKeys\x12\x17\n" +
+	"\aby_code\x18\v \x01(\x03R\x06byCode\"}\n" +
 	"\x05Phase\x12\x1a\n" +
 	"\bpipeline\x18\x01 \x01(\tR\bpipeline\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +

@@ -175,6 +175,7 @@ type Basis struct {
 	From          []string               `protobuf:"bytes,18,rep,name=from,proto3" json:"from,omitempty"`    // the subjects of the links that it rests on
 	Depth         int32                  `protobuf:"varint,19,opt,name=depth,proto3" json:"depth,omitempty"` // of this link below the subject asked for
 	Simulated     bool                   `protobuf:"varint,20,opt,name=simulated,proto3" json:"simulated,omitempty"`
+	Tries         []string               `protobuf:"bytes,21,rep,name=tries,proto3" json:"tries,omitempty"` // each attempt with its outcome, for people
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -349,6 +350,13 @@ func (x *Basis) GetSimulated() bool {
 	return false
 }
 
+func (x *Basis) GetTries() []string {
+	if x != nil {
+		return x.Tries
+	}
+	return nil
+}
+
 type AuditRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	RunId         string                 `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
@@ -440,7 +448,7 @@ func (x *AuditResponse) GetChecks() []*Check {
 // Check is one question that an audit asks.
 type Check struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Code          string                 `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"` // round_trips, shared_writes, replayable, sources, coverage, chain
+	Code          string                 `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"` // round_trips, shared_writes, replayable, sources, coverage, evidence, chain
 	Question      string                 `protobuf:"bytes,2,opt,name=question,proto3" json:"question,omitempty"`
 	Passed        bool                   `protobuf:"varint,3,opt,name=passed,proto3" json:"passed,omitempty"`
 	Answer        string                 `protobuf:"bytes,4,opt,name=answer,proto3" json:"answer,omitempty"`     // one sentence with the numbers
@@ -1254,7 +1262,7 @@ const file_loopkeeper_coordinator_v1_record_proto_rawDesc = "" +
 	"\x05notes\x18\x02 \x03(\tR\x05notes\x12\x16\n" +
 	"\x06answer\x18\x03 \x01(\tR\x06answer\x12\x1f\n" +
 	"\vanswered_by\x18\x04 \x01(\tR\n" +
-	"answeredBy\"\x91\x04\n" +
+	"answeredBy\"\xa7\x04\n" +
 	"\x05Basis\x12\x18\n" +
 	"\asubject\x18\x01 \x01(\tR\asubject\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\tR\x04step\x12\x12\n" +
@@ -1276,7 +1284,8 @@ const file_loopkeeper_coordinator_v1_record_proto_rawDesc = "" +
 	"\areasons\x18\x11 \x03(\tR\areasons\x12\x12\n" +
 	"\x04from\x18\x12 \x03(\tR\x04from\x12\x14\n" +
 	"\x05depth\x18\x13 \x01(\x05R\x05depth\x12\x1c\n" +
-	"\tsimulated\x18\x14 \x01(\bR\tsimulated\"%\n" +
+	"\tsimulated\x18\x14 \x01(\bR\tsimulated\x12\x14\n" +
+	"\x05tries\x18\x15 \x03(\tR\x05tries\"%\n" +
 	"\fAuditRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\"I\n" +
 	"\rAuditResponse\x128\n" +

@@ -129,7 +129,7 @@ type Wait struct {
 	SchemaJson    []byte                 `protobuf:"bytes,12,opt,name=schema_json,json=schemaJson,proto3" json:"schema_json,omitempty"` // of a question's answer
 	Since         *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=since,proto3" json:"since,omitempty"`
 	Until         *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=until,proto3" json:"until,omitempty"`                                        // when it is answered by itself; absent: never
-	OnTimeoutJson string                 `protobuf:"bytes,15,opt,name=on_timeout_json,json=onTimeoutJson,proto3" json:"on_timeout_json,omitempty"` // how, then
+	OnTimeoutJson []byte                 `protobuf:"bytes,15,opt,name=on_timeout_json,json=onTimeoutJson,proto3" json:"on_timeout_json,omitempty"` // how, then
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -262,11 +262,11 @@ func (x *Wait) GetUntil() *timestamppb.Timestamp {
 	return nil
 }
 
-func (x *Wait) GetOnTimeoutJson() string {
+func (x *Wait) GetOnTimeoutJson() []byte {
 	if x != nil {
 		return x.OnTimeoutJson
 	}
-	return ""
+	return nil
 }
 
 type AnswerWaitRequest struct {
@@ -919,7 +919,7 @@ const file_loopkeeper_coordinator_v1_steer_proto_rawDesc = "" +
 	"schemaJson\x120\n" +
 	"\x05since\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x120\n" +
 	"\x05until\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12&\n" +
-	"\x0fon_timeout_json\x18\x0f \x01(\tR\ronTimeoutJson\"\xb7\x01\n" +
+	"\x0fon_timeout_json\x18\x0f \x01(\fR\ronTimeoutJson\"\xb7\x01\n" +
 	"\x11AnswerWaitRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\tR\x04step\x12\x12\n" +
