@@ -88,6 +88,9 @@ func (s *SQLite) Append(ctx context.Context, c Commit) error {
 		if err := insertSchedules(ctx, tx, c.Schedules); err != nil {
 			return err
 		}
+		if err := insertToolCalls(ctx, tx, c.ToolCalls); err != nil {
+			return err
+		}
 		return insertPlacement(ctx, tx, c)
 	})
 }
@@ -116,6 +119,9 @@ func (c Commit) check() error {
 		}
 	}
 	if err := c.checkReuse(); err != nil {
+		return err
+	}
+	if err := c.checkToolCalls(); err != nil {
 		return err
 	}
 	return c.checkPlacement()

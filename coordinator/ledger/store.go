@@ -69,6 +69,7 @@ type Commit struct {
 
 	Accepted  []Accepted // of runs that have a row
 	Schedules []Schedule // inserted or replaced, by Name
+	ToolCalls []ToolCall // inserted or replaced, by Key
 	Learned   []Learned
 	Decisions []Decision // on runs that have a row
 	Incidents []Incident
@@ -76,7 +77,7 @@ type Commit struct {
 
 // Empty says whether there is nothing to make durable.
 func (c Commit) Empty() bool {
-	return len(c.Events)+len(c.Runs)+len(c.Bodies)+len(c.Meta)+len(c.Accepted)+len(c.Schedules)+len(c.Learned)+len(c.Decisions)+len(c.Incidents) == 0
+	return len(c.Events)+len(c.Runs)+len(c.Bodies)+len(c.Meta)+len(c.Accepted)+len(c.Schedules)+len(c.ToolCalls)+len(c.Learned)+len(c.Decisions)+len(c.Incidents) == 0
 }
 
 // RunFilter selects runs; zero fields select everything.
@@ -132,6 +133,9 @@ type Store interface {
 
 	// Schedules returns all schedules by name.
 	Schedules(ctx context.Context) ([]Schedule, error)
+
+	// ToolCall returns what is kept of the call of a tool with a key; found is false when nothing is.
+	ToolCall(ctx context.Context, key string) (call ToolCall, found bool, err error)
 
 	// Learned returns everything that was learned, by kind, node and subject.
 	Learned(ctx context.Context) ([]Learned, error)

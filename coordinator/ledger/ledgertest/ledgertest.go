@@ -45,6 +45,7 @@ func Run(t *testing.T, open OpenFunc) {
 		"a part of an artifact is read":              testReadAt,
 		"accepted results, newest first":             testAccepted,
 		"schedules are put, listed and removed":      testSchedules,
+		"calls of tools are kept by their key":       testToolCalls,
 		"pruning keeps the facts":                    testPrune,
 		"pruning keeps what others name":             testPruneKeeps,
 		"pruning goes by age":                        testPruneByAge,
