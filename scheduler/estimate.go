@@ -23,57 +23,86 @@ type pace struct {
 	prompt  float64       // nanoseconds per token
 	output  float64       // nanoseconds per token
 	service time.Duration // mean of recent calls; 0 while unknown
-	known   bool          // the rates were measured, not guessed
+	known   bool          // the rates were measured here
+	counted bool          // so was service
+	reads   bool          // prompt was measured, here or elsewhere, and not guessed
+	writes  bool          // so was output
 }
 
 // paceOf is what was measured of the model on the node, else what was measured of it elsewhere scaled by the kinds of memory,
-// else what the node does with other models, else what is typical.
+// else what the node does with other models, else what is typical. Each figure alone: short prompts never tell a rate of reading.
 func (p *Planner) paceOf(h *host, digest string, shape *Shape, weights, file uint64) pace {
-	known := h.Speeds[digest]
-	out := pace{load: known.Load, service: known.Service, known: known.Prompt > 0 && known.Decode > 0}
-	if !out.known {
-		guess := p.guess(h, digest, shape, weights)
-		if !(known.Prompt > 0) {
-			known.Prompt = guess.Prompt
-		}
-		if !(known.Decode > 0) {
-			known.Decode = guess.Decode
-		}
+	v := h.Speeds[digest]
+	out := pace{known: v.Prompt > 0 && v.Decode > 0, counted: v.Service > 0}
+	if !out.known || v.Load <= 0 && h.LoadRate <= 0 {
+		p.borrow(h, digest, &v)
 	}
-	out.prompt, out.output = float64(time.Second)/known.Prompt, float64(time.Second)/known.Decode
+	out.reads, out.writes = v.Prompt > 0, v.Decode > 0
+	if !out.writes {
+		v.Decode = h.decode(shape, weights)
+	}
+	if !out.reads {
+		v.Prompt = v.Decode * promptFactor
+	}
+	out.prompt, out.output, out.service, out.load = float64(time.Second)/v.Prompt, float64(time.Second)/v.Decode, v.Service, v.Load
 	switch {
-	case out.load > 0:
+	case h.Speeds[digest].Load > 0:
 	case h.LoadRate > 0:
 		out.load = loadFixed + time.Duration(min(float64(max(file, weights))/h.LoadRate*float64(time.Second), float64(longest)))
-	default:
+	case out.load <= 0:
 		out.load = loadTime(weights)
 	}
 	out.load = min(max(out.load, 0), longest)
 	return out
 }
 
-// guess are the rates of a model that was not measured on the node.
-func (p *Planner) guess(h *host, digest string, shape *Shape, weights uint64) Speed {
+// measured is what the nodes of one kind know of a model.
+type measured struct {
+	digest string
+	kind   PoolKind
+}
+
+// borrow fills in what is not known of a model on a node with what other nodes know of it, of its own kind first. A load takes
+// as long as elsewhere: what it depends on, their disks, is no matter of the kind.
+func (p *Planner) borrow(h *host, digest string, v *Speed) {
 	if !p.asked {
 		p.asked = true
 		p.measure()
 	}
-	if at, ok := p.measured[digest]; ok {
-		scale := bandwidths[h.kind] / bandwidths[at.kind]
-		return Speed{Prompt: at.speed.Prompt * scale, Decode: at.speed.Decode * scale}
+	for _, kind := range [...]PoolKind{h.kind, PoolDevice, PoolUnified, PoolHost} {
+		at, ok := p.measured[measured{digest, kind}]
+		if !ok {
+			continue
+		}
+		scale := bandwidths[h.kind] / bandwidths[kind]
+		at.Prompt, at.Decode, at.Service = at.Prompt*scale, at.Decode*scale, time.Duration(float64(at.Service)/scale)
+		v.add(at)
 	}
+}
+
+// add takes over what is not known yet.
+func (v *Speed) add(o Speed) {
+	if v.Load <= 0 {
+		v.Load = o.Load
+	}
+	if !(v.Prompt > 0) {
+		v.Prompt = o.Prompt
+	}
+	if !(v.Decode > 0) {
+		v.Decode = o.Decode
+	}
+	if v.Service <= 0 {
+		v.Service = o.Service
+	}
+}
+
+// decode is the rate of a model that was measured nowhere.
+func (h *host) decode(shape *Shape, weights uint64) float64 {
 	active := float64(weights)
 	if shape.believable() {
 		active = shape.activeBytes()
 	}
-	decode := h.bandwidth * efficiency / max(active, 1<<28)
-	return Speed{Prompt: decode * promptFactor, Decode: decode}
-}
-
-// measurement is the speed of a model on the first node that knows it.
-type measurement struct {
-	speed Speed
-	kind  PoolKind
+	return h.bandwidth * efficiency / max(active, 1<<28)
 }
 
 // measure notes what the nodes know of their models, and the bandwidth that each node's memory seems to have.
@@ -83,14 +112,15 @@ func (p *Planner) measure() {
 		h.bandwidth = 0
 		for i := range h.Models {
 			m := &h.Models[i]
-			v := h.Speeds[m.Digest]
-			if v.Prompt <= 0 || v.Decode <= 0 {
+			v, ok := h.Speeds[m.Digest]
+			if !ok {
 				continue
 			}
-			if _, ok := p.measured[m.Digest]; !ok {
-				p.measured[m.Digest] = measurement{v, h.kind}
-			}
-			if shape := p.shapes.byDigest[m.Digest]; shape.believable() && !m.Embedding {
+			key := measured{m.Digest, h.kind}
+			all := p.measured[key]
+			all.add(v)
+			p.measured[key] = all
+			if shape := p.shapes.byDigest[m.Digest]; v.Decode > 0 && shape.believable() && !m.Embedding {
 				h.bandwidth = max(h.bandwidth, v.Decode*shape.activeBytes()/efficiency)
 			}
 		}
@@ -103,12 +133,16 @@ func (p *Planner) measure() {
 // longest bounds what is expected of anything, so that sums of many stay numbers.
 const longest = time.Hour
 
+// rated reports whether the rate that decides how long a call takes was measured anywhere. A mean of calls beats a guess.
+func (c *pace) rated(embed bool) bool { return c.writes || embed && c.reads }
+
 // serve is how long a call takes alone. The products are rounded one by one, so that every machine computes the same.
 func (c *pace) serve(w Work, embed bool) time.Duration {
-	if w.Prompt <= 0 && w.Output <= 0 {
-		if c.service > 0 {
-			return min(c.service, longest)
-		}
+	unsized := w.Prompt <= 0 && w.Output <= 0
+	if c.service > 0 && (unsized || !c.rated(embed)) {
+		return min(c.service, longest)
+	}
+	if unsized {
 		w.Prompt = typicalPrompt
 	}
 	if w.Output <= 0 && !embed {

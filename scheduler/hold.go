@@ -47,7 +47,7 @@ func (p *Planner) held(g *group, h *host, o *option, c *pace) (rest time.Duratio
 // surely is how long a call takes at least, as far as that was measured; 0 while it is a guess.
 func (c *pace) surely(w Work, embed bool) time.Duration {
 	switch serve := c.serve(w, embed); {
-	case c.service > 0:
+	case c.counted:
 		return min(c.service, serve)
 	case c.known && (w.Output > 0 || embed):
 		return serve

@@ -17,11 +17,11 @@ type Planner struct {
 	nodes     []*Node // sorted by id
 	hosts     []*host
 	shapes    catalog
-	measured  map[string]measurement // by digest
-	asked     bool                   // measured is of this plan
-	plans     uint64                 // made
-	lore      uint64                 // changes with the shapes and names of models
-	ends      []time.Duration        // see places
+	measured  map[measured]Speed // by model and kind of memory
+	asked     bool               // measured is of this plan
+	plans     uint64             // made
+	lore      uint64             // changes with the shapes and names of models
+	ends      []time.Duration    // see places
 	saved     []time.Duration
 	all       []time.Duration    // scratch: when the calls of a host end
 	facts     map[string]*facts  // by node id
@@ -76,7 +76,7 @@ func (p *Planner) Place(s Snapshot, limits Limits) Plan {
 // begin takes up a snapshot.
 func (p *Planner) begin(s *Snapshot, limits Limits) {
 	if p.views == nil {
-		p.views, p.byRun, p.measured = map[string][]*view{}, map[string]int{}, map[string]measurement{}
+		p.views, p.byRun, p.measured = map[string][]*view{}, map[string]int{}, map[measured]Speed{}
 		p.facts, p.warmth, p.promised = map[string]*facts{}, map[string]bool{}, map[string]int32{}
 	}
 	p.now, p.limits, p.caps, p.received, p.tasks = s.Now, limits, s.Resources, s.Received, s.Waiting
