@@ -42,7 +42,7 @@ func (p *Planner) bids(g *group) []bid {
 		}
 		if o := &s.option; o.ok {
 			server := p.serverFor(g, h)
-			held := p.held(g, h, o, &s.pace)
+			held := p.held(g, h, s)
 			out = append(out, bid{s: s, o: o, now: o.now && server == 0 && held == 0, held: held > 0, ready: max(o.begin, server, held) + o.takes, serve: serve})
 		}
 	}
@@ -110,7 +110,7 @@ func (p *Planner) slack(h *host) slack {
 	if now := p.epoch<<32 | uint64(h.version); h.slack.seen != now {
 		h.slack = slack{seen: now, free: h.bound(h.free, h.memory.loading), later: h.bound(h.later, 0), soonest: math.MaxInt64}
 		for j := range h.residents {
-			if r := &h.residents[j]; !r.kept {
+			if r := &h.residents[j]; !r.foreign {
 				h.slack.soonest = min(h.slack.soonest, p.last(r.ends))
 			}
 		}
@@ -128,7 +128,7 @@ func (p *Planner) tooLate(h *host, s *site, at time.Duration) bool {
 func (h *host) bound(may func(j int) bool, claim uint64) uint64 {
 	gone := h.none()
 	for j := range gone {
-		gone[j] = h.Loaded[j].Leaving || !h.residents[j].stuck && may(j)
+		gone[j] = h.Loaded[j].Leaving || !h.residents[j].stuck && (may(j) || h.own(j))
 	}
 	if len(h.memory.pools) == 0 {
 		return 0
@@ -145,8 +145,11 @@ func (f *fit) exceeds(h *host, n uint64) bool {
 	return len(h.memory.pools) == 1 && len(f.needs) > 0 && f.needs[0].Total() > n
 }
 
+// own reports whether loaded model j may have to go for itself alone.
+func (h *host) own(j int) bool { return h.residents[j].pinned && !h.residents[j].foreign }
+
 // later reports whether loaded model j may go once what runs and waits has ended.
-func (h *host) later(j int) bool { return !h.residents[j].kept }
+func (h *host) later(j int) bool { return !h.stays(j) }
 
 // clearLater is how room could be made then, what is coming included.
 func (h *host) clearLater(f *fit) way {

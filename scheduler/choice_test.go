@@ -283,6 +283,19 @@ func TestAPinnedModelIsLoadedAnewAtAnotherContext(t *testing.T) {
 	if got := actions(plan); got[0] != "load alpha "+small.Name || plan.Decisions[0].Context != 16384 {
 		t.Errorf("%v at %d tokens", got, plan.Decisions[0].Context)
 	}
+	// it makes room for itself alone
+	both := gpuNode("alpha", 24, 23.5, small, big).load(loadedAt(small, 8192, 1, 0, time.Hour))
+	for name, others := range map[string][]Task{"alone": nil, "beside calls at another context": waiting} {
+		plan := Place(Snapshot{Now: noon, Nodes: []Node{both}, Waiting: append(slices.Clone(others), prioritised(tasks(1, big.Name, time.Hour), "chat", PriorityInteractive)...)}, pins)
+		for _, d := range plan.Decisions {
+			if d.Action == Unload && d.Task != "" && !strings.HasPrefix(d.Task, small.Name) {
+				t.Errorf("%s: it goes for %s", name, d.Task)
+			}
+		}
+	}
+	if r := Fit(Snapshot{Now: noon, Nodes: []Node{node}}, FitQuestion{Model: small.Name, Context: 16384}, pins); r.Nodes[0].Verdict != FitEvict {
+		t.Errorf("asked whether it fits: %+v", r.Nodes[0])
+	}
 	foreign := node
 	foreign.Loaded = slices.Clone(node.Loaded)
 	foreign.Loaded[0].Foreign = true

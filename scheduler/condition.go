@@ -62,8 +62,8 @@ func (h *host) describe() condition {
 	}
 	for j := range h.Loaded {
 		r := &h.residents[j]
-		packed := uint32(r.slots) << 4
-		for bit, is := range [...]bool{r.busy > 0 || r.queued, r.leaving, r.kept, r.hold() > 0} {
+		packed := uint32(r.slots) << 5
+		for bit, is := range [...]bool{r.busy > 0 || r.queued, r.leaving, r.foreign, r.pinned, r.hold() > 0} {
 			if is {
 				packed |= 1 << bit
 			}

@@ -46,7 +46,13 @@ func (h *host) free(j int) bool { return h.spareFor(j) || h.drained(j) }
 // movable reports whether loaded model j may go once nothing runs on it and nothing waits for it.
 func (h *host) movable(j int) bool {
 	r := &h.residents[j]
-	return !r.leaving && !r.kept
+	return !r.leaving && !h.stays(j)
+}
+
+// stays reports whether loaded model j is never unloaded for the model that room is looked for. A pin keeps a model, not its context.
+func (h *host) stays(j int) bool {
+	r := &h.residents[j]
+	return r.foreign || r.pinned && r.digest != h.asks
 }
 
 // drained reports whether loaded model j was taken out of service for the group that the node is kept for, and has ended.
@@ -80,6 +86,8 @@ func (h *host) clear(f *fit, may func(j int) bool) way {
 // makeRoom does it. A copy of the same model at another context always has to go: Ollama keeps one.
 func (h *host) makeRoom(f *fit, may func(j int) bool) way {
 	gone, w := h.none(), way{}
+	h.asks = f.digest
+	defer func() { h.asks = "" }()
 	for j := range h.Loaded {
 		l := &h.Loaded[j]
 		if l.Digest != f.digest {

@@ -29,14 +29,17 @@ func (r *resident) hold() time.Duration {
 // holds reports whether loaded model j, idle for the moment, keeps the node.
 func (h *host) holds(j int) bool { return h.residents[j].hold() > 0 }
 
-// held is how much longer the models in the way of a group keep the node. A group that is interactive, overdue or worth it does not
+// held is how much longer the models in the way of a group keep the node, on a site. A group that is interactive, overdue or worth it does not
 // wait for that.
-func (p *Planner) held(g *group, h *host, o *option, c *pace) (rest time.Duration) {
+func (p *Planner) held(g *group, h *host, s *site) (rest time.Duration) {
+	o, c := &s.option, &s.pace
 	if len(o.way.evict) == 0 || g.priority >= PriorityInteractive || p.overdue(g) {
 		return 0
 	}
 	for _, j := range o.way.evict {
-		rest = max(rest, h.residents[j].hold())
+		if h.residents[j].digest != s.fit.digest { // else it is in the way of itself, at a context that nobody waits for
+			rest = max(rest, h.residents[j].hold())
+		}
 	}
 	if rest > 0 && time.Duration(min(p.open(g), many))*c.surely(g.work, g.embed) >= max(worthLeast, worthLoads*o.takes) {
 		return 0

@@ -57,3 +57,10 @@ func TestWhatIsInUseGoesLast(t *testing.T) {
 	node.Loaded[0].LastUsed = noon.Add(-time.Second)
 	expect(t, place(t, tasks(1, c.Name, 0), node), "unload alpha idle:8b", "wait load next:8b/1")
 }
+
+// A model at another context is in the way of itself alone: nobody can use it, so it is loaded anew at once. Ollama keeps one of a model.
+func TestAModelDoesNotHoldItsNodeAgainstItself(t *testing.T) {
+	node := gpuNode("alpha", 24, 23.5, small).paced(small, 4, 1000, 50).load(loadedAt(small, 4096, 1, 0, time.Second))
+	node.Loaded[0].LastUsed = noon.Add(-time.Second)
+	expect(t, place(t, sized(tasks(2, small.Name, time.Second), 100, 50), node), "unload alpha llama3.1:8b", "wait load llama3.1:8b/1", "wait load llama3.1:8b/2")
+}

@@ -33,6 +33,7 @@ type host struct {
 	gone       []bool // scratch of makeRoom
 	order      []int
 	order32    []uint32 // scratch of describe
+	asks       string   // digest of the model that makeRoom looks for room for
 	clearing   *group   // the group that unloads decided or under way are for
 }
 
@@ -47,7 +48,8 @@ type resident struct {
 	ends    places        // when each slot is expected to be free
 	next    time.Duration // when the first of them is free
 	coming  bool          // not in memory yet
-	kept    bool          // pinned, or not ours: never unloaded
+	foreign bool          // not ours: never unloaded
+	pinned  bool          // a person keeps it in memory: it goes only for itself at another context
 	leaving bool          // unloaded by this plan or before, or to be drained: takes nothing new
 	stuck   bool          // an unload left it in memory a moment ago, so it stays for now
 	barred  bool          // takes nothing: it spilled there
@@ -91,7 +93,7 @@ func (p *Planner) occupy(h *host) {
 		l := &h.Loaded[j]
 		r := p.newResident(h, l.Digest, l.Context)
 		r.busy, r.leaving, r.stuck = l.Busy, l.Leaving, l.Stuck > 0 && p.now.Before(l.Retry)
-		r.kept = l.Foreign || (l.Pinned || p.limits.pinned(h, l.Name)) && !p.outgrown(l)
+		r.foreign, r.pinned = l.Foreign, l.Pinned || p.limits.pinned(h, l.Name)
 		r.since, r.idle = p.now.Sub(l.Since), p.now.Sub(l.LastUsed)
 		r.barred = p.now.Before(h.shunnedUntil(l.Digest, l.Context))
 		h.calls += l.Busy
@@ -217,13 +219,6 @@ func (h *host) loads(f *fit) bool {
 func (l Limits) pinned(h *host, model string) bool {
 	nodes := byName(l.Pins, tagged(model))
 	return slices.Contains(nodes, h.ID) || h.Name != "" && slices.Contains(nodes, h.Name)
-}
-
-// outgrown reports whether a waiting task needs a loaded model at another context: a pin keeps a model in memory, not its context.
-func (p *Planner) outgrown(l *Loaded) bool {
-	return slices.ContainsFunc(p.tasks, func(t Task) bool {
-		return t.Context != 0 && t.Context != l.Context && tagged(t.Model) == tagged(l.Name)
-	})
 }
 
 // contextOf is the configured context of a model, 0 when there is none.

@@ -143,13 +143,13 @@ func (c *chaos) mayUnload(i int, s Snapshot, d Decision) {
 	n := s.Nodes[i]
 	j := slices.IndexFunc(n.Loaded, func(l Loaded) bool { return l.Digest == d.Digest })
 	k := slices.IndexFunc(s.Waiting, func(t Task) bool { return t.Key == d.Task })
-	outgrown := func(l Loaded) bool { // a pin keeps a model, not its context
-		return slices.ContainsFunc(s.Waiting, func(t Task) bool { return t.Model == l.Name && t.Context != l.Context })
+	itself := func(l Loaded) bool { // a pin keeps a model, not its context
+		return k >= 0 && s.Waiting[k].Model == l.Name
 	}
 	switch l := n.Loaded[j]; {
 	case c.busy(i, d.Digest) > 0:
 		c.Fatalf("%s is unloaded from %s while it is busy", d.Model, d.Node)
-	case l.Foreign || l.Pinned && !outgrown(l) || l.Leaving || n.State != NodeUp:
+	case l.Foreign || l.Pinned && !itself(l) || l.Leaving || n.State != NodeUp:
 		c.Fatalf("%s is unloaded from %s, which is %s: %+v", d.Model, d.Node, n.State, l)
 	case n.Pools[1].FreeAge > FreshFor && n.Pools[1].Free.N < size(findName(&n, s.Waiting[k].Model), s.Waiting[k].Context, n.Slots) && s.Waiting[k].Model != l.Name:
 		c.Fatalf("%s is unloaded from %s for %s on a figure of %s ago", d.Model, d.Node, d.Task, n.Pools[1].FreeAge)

@@ -171,12 +171,9 @@ func TestMemoryIsNeverOvercommitted(t *testing.T) {
 func TestOnlyIdleModelsGoAndOnlyFreeSlotsAreTaken(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSnapshot(t)
-		pinned := map[string]bool{}
+		pinned, model := map[string]bool{}, map[string]string{}
 		for _, task := range s.Waiting {
-			pinned[task.Key] = task.Pinned != ""
-		}
-		outgrown := func(l Loaded) bool { // a pin keeps a model, not its context
-			return slices.ContainsFunc(s.Waiting, func(t Task) bool { return t.Model == l.Name && t.Context != 0 && t.Context != l.Context })
+			pinned[task.Key], model[task.Key] = task.Pinned != "", task.Model
 		}
 		started, gone := map[[2]string]int{}, map[[2]string]bool{}
 		for _, d := range Place(s, Limits{}).Decisions {
@@ -191,7 +188,7 @@ func TestOnlyIdleModelsGoAndOnlyFreeSlotsAreTaken(t *testing.T) {
 			switch l := n.Loaded[j]; {
 			case d.Action == Unload && (l.Busy > 0 || l.Leaving || started[at] > 0 || gone[at]):
 				t.Fatalf("%s is unloaded from %s with %d running, %d just started", d.Model, d.Node, l.Busy, started[at])
-			case d.Action == Unload && (l.Foreign || l.Pinned && !outgrown(l)):
+			case d.Action == Unload && (l.Foreign || l.Pinned && model[d.Task] != l.Name): // a pin keeps a model, not its context
 				t.Fatalf("%s is unloaded from %s, where it stays", d.Model, d.Node)
 			case d.Action == Unload:
 				gone[at] = true
@@ -353,7 +350,7 @@ func couldTake(h *host, f *fit) bool {
 	}
 	return h.runs(f, h.find(f)) || h.State == NodeUp && f.room.ok && h.clear(f, func(j int) bool {
 		r := &h.residents[j]
-		return !r.kept && (!r.queued || r.since >= residency(r.pace.load))
+		return !h.stays(j) && (!r.queued || r.since >= residency(r.pace.load))
 	}).ok
 }
 

@@ -162,7 +162,7 @@ func (n *NodeFit) judge(h *host, f *fit) room {
 }
 
 // mayGo reports whether loaded model j is one that may be unloaded at all.
-func (h *host) mayGo(j int) bool { return !h.residents[j].kept }
+func (h *host) mayGo(j int) bool { return !h.stays(j) }
 
 // copies marks what has to go in any case: the same model at another context, of which Ollama keeps one.
 func (h *host) copies(f *fit) []bool {

@@ -58,7 +58,7 @@ func (p *Planner) tidy() {
 			switch {
 			case h.State == NodePaused:
 				p.unload(h, j, "", because("unload %s from %s: the node is paused", h.Loaded[j].Name, h.name()))
-			case h.State == NodeUp && h.clearing == nil && !r.kept && !r.queued && p.limits.IdleUnload > 0 && min(r.idle, r.since) >= p.limits.IdleUnload:
+			case h.State == NodeUp && h.clearing == nil && !r.pinned && !r.queued && p.limits.IdleUnload > 0 && min(r.idle, r.since) >= p.limits.IdleUnload:
 				p.unload(h, j, "", because("unload %s from %s: nothing used it for %s", h.Loaded[j].Name, h.name(), span(r.idle)))
 			}
 		}

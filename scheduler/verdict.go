@@ -207,7 +207,7 @@ func (p *Planner) stay(h *host, which func(j int) bool) (list []Stay) {
 			}
 		case l.Foreign:
 			one.Cause = "foreign"
-		case h.residents[j].kept:
+		case h.residents[j].pinned:
 			one.Cause = "pinned"
 		}
 		list = append(list, one)
