@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
@@ -139,19 +140,30 @@ func (p *player) open(ctx context.Context, n delivery) (script.Delivery, error) 
 			return out, fmt.Errorf("read the items for step %d: %w", n.at.Pos, err)
 		}
 		out.Value = value
-	case load != nil && load.Bytes > script.MaxValue:
-		out.Err = script.TooLarge(n.at.Pos, load.Bytes)
 	case load != nil:
-		body, err := p.e.body(ctx, load.Ref)
-		if err != nil {
+		if err := p.load(ctx, load, &out); err != nil {
 			return out, apierr.Wrap(err, apierr.CodeOf(err), "open the result of step %d", n.at.Pos)
 		}
-		if out.Value = body; load.Text {
-			out.Value, err = textValue(body)
-		}
-		return out, err
 	}
 	return out, nil
+}
+
+// load opens a body for the script, unless it is larger than a script is given.
+func (p *player) load(ctx context.Context, c *run.Content, out *script.Delivery) error {
+	r, art, err := p.e.o.Bodies.OpenArtifact(ctx, c.Ref)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if art.Size > script.MaxValue {
+		out.Err = script.TooLarge(out.Pos, art.Size)
+		return nil
+	}
+	body, err := io.ReadAll(r)
+	if out.Value = body; err == nil && c.Text {
+		out.Value, err = textValue(body)
+	}
+	return err
 }
 
 // textValue is a text as a JSON string.
