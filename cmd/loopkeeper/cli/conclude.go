@@ -111,6 +111,7 @@ func (a *app) afterwards(r *coordinatorv1.Run) []string {
 	case "completed":
 		return nil
 	case "incomplete":
+		next = append(next, "loopkeeper retry "+id+" --failed")
 		if hasBatch(r) && r.GetItems().GetFailed() > 0 {
 			next = append(next, "loopkeeper result "+id+" --failed-to failed.txt")
 		}
@@ -118,6 +119,7 @@ func (a *app) afterwards(r *coordinatorv1.Run) []string {
 			next = append(next, "loopkeeper result "+id)
 		}
 	default:
+		next = append(next, "loopkeeper retry "+id+" --failed")
 		if a.command != "show" {
 			next = append(next, "loopkeeper show "+id)
 		}

@@ -94,7 +94,7 @@ func newRoot(a *app) *cobra.Command {
 		newUp(a), newWorker(a), newNodes(a), newModels(a), newFit(a),
 		newMap(a), newPlan(a), newRun(a), newWorkflows(a), newTypes(a),
 		newRuns(a), newShow(a), newWatch(a), newResult(a), newTrace(a), newExplain(a),
-		newApprovals(a), newApprove(a), newReject(a), newAnswer(a), newResolve(a), newSuspend(a), newResumeRun(a), newRollback(a), newCancel(a),
+		newApprovals(a), newApprove(a), newReject(a), newAnswer(a), newResolve(a), newSuspend(a), newResumeRun(a), newRollback(a), newRetry(a), newFork(a), newCancel(a),
 		newProbe(a), newDoctor(a), newConfig(a), newVersion(a), newDemo(a), newScriptHost(a),
 	)
 	root.Args = checkArgs(root.Args)
