@@ -141,15 +141,16 @@ func TestRealModelsOnOneMachineAreBatchedAndNotAlternated(t *testing.T) {
 	t.Logf("%d loads, %d tokens a call, which arrived over %s and were done %s later", c.loads, tokens, arrived.Round(time.Second), (time.Since(began) - arrived).Round(time.Second))
 }
 
-// Steps of a run that ask for another context force no reload: the server is always sent the same.
+// Steps of a run that ask for another context force no reload, at once or one after the other: the server is always sent the same. It is
+// one run, because of two the one that asks first may ask for less than the other will.
 func TestRealContextChangeForcesNoReload(t *testing.T) {
 	h, counters := realHouse(t, nothing{})
-	long := h.submit("tiny:a", once(20), reports(20)...)
-	for _, tokens := range []int{4096, 1024} {
-		h.endAs(h.submit("tiny:a", with(once(20), "options", map[string]any{"num_ctx": tokens}), report(1)), "completed", "incomplete")
-	}
-	h.endAs(long, "completed", "incomplete")
-	if c := counters[0]; c.loads != 1 || len(c.contexts) != 1 {
+	h.endAs(h.script(`
+		const ask = (items, num_ctx) => batch({ model: "tiny:a", prompt: "{{item}}", items, max_tokens: 20, retry: { attempts: 1 }, options: num_ctx ? { num_ctx } : {} });
+		await all([ask(input.items), ask(["a"], 4096), ask(["b"], 1024)]);
+		await ask(["c"], 2048);
+		await ask(["d"]);`, map[string]any{"items": reports(20)}), "completed", "incomplete")
+	if c := counters[0]; c.loads != 1 || len(c.contexts) != 1 || c.contexts[8192] != 24 {
 		t.Errorf("%d loads, calls by context %v", c.loads, c.contexts)
 	}
 }

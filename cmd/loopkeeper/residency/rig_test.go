@@ -184,11 +184,27 @@ func (h *house) submit(model string, more map[string]any, items ...string) strin
 	for k, v := range more {
 		input[k] = v
 	}
-	raw, err := json.Marshal(input)
+	return h.start(&coordinatorv1.SubmitRequest{Workflow: &coordinatorv1.SubmitRequest_BuiltIn{BuiltIn: "map"}}, input)
+}
+
+// script starts a run of a script's body.
+func (h *house) script(body string, input map[string]any) string {
+	h.t.Helper()
+	p, err := script.BundleText("flow.ts", `import { all, batch } from "loopkeeper"; export default async function flow(input: any) {`+body+`}`)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	r, err := h.client.Submit(h.t.Context(), &coordinatorv1.SubmitRequest{Workflow: &coordinatorv1.SubmitRequest_BuiltIn{BuiltIn: "map"}, InputJson: raw})
+	bundle := &coordinatorv1.Bundle{Name: p.Name, Code: p.Code, SourceMap: p.SourceMap}
+	return h.start(&coordinatorv1.SubmitRequest{Workflow: &coordinatorv1.SubmitRequest_Bundle{Bundle: bundle}}, input)
+}
+
+func (h *house) start(q *coordinatorv1.SubmitRequest, input map[string]any) string {
+	h.t.Helper()
+	var err error
+	if q.InputJson, err = json.Marshal(input); err != nil {
+		h.t.Fatal(err)
+	}
+	r, err := h.client.Submit(h.t.Context(), q)
 	if err != nil {
 		h.t.Fatal(err)
 	}
