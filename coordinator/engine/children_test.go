@@ -215,3 +215,16 @@ func TestTheSameKeyIsTheSameChild(t *testing.T) {
 		}
 	})
 }
+
+// TestOneHostIsEnoughForATree: a parent that waits for its child does not keep the host that the child needs.
+func TestOneHostIsEnoughForATree(t *testing.T) {
+	p := flow(t, `if (input.depth === 0) return (await generate({ model: "small:8b", prompt: "leaf", schema: Answer })).of;
+  return (await spawn({ workflow: "self", input: { depth: input.depth - 1 } })).outputs.result;`)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, newFarm(1), Options{Workflows: library{"self": p}.find, MaxScripts: 1})
+		id := r.submit(p, map[string]any{"depth": 5})
+		if v := r.wait(id); v.Status != run.Completed || r.output(id, "result") == "null" {
+			t.Errorf("%s: %s", v.Status, r.output(id, "result"))
+		}
+	})
+}

@@ -81,6 +81,34 @@ func TestARetryDoesOnlyWhatFailed(t *testing.T) {
 	})
 }
 
+// TestARetryOfASpawn starts a child again that did not complete, and no other.
+func TestARetryOfASpawn(t *testing.T) {
+	child := flow(t, `if ((await generate({ model: "small:8b", prompt: input.name, schema: Answer })).of.includes("bad")) throw new Error("no"); return input.name;`)
+	p := flow(t, `const r = []; for (const name of ["one", "two"]) r.push(await spawn({ workflow: "child", input: { name } })); return r.map((c: any) => c.state);`)
+	synctest.Test(t, func(t *testing.T) {
+		f := newFarm(1)
+		bad := true
+		f.answer = func(a Attempt) Result {
+			if bad && strings.Contains(string(a.Request), "two") {
+				return Result{Value: json.RawMessage(`{"of":"bad"}`)}
+			}
+			return Result{Value: json.RawMessage(`{"of":"good"}`)}
+		}
+		r := newRig(t, f, Options{Workflows: library{"child": child}.find})
+		id := r.submit(p, nil)
+		old := r.wait(id)
+		bad = false
+		again, _, err := r.e.Fork(t.Context(), ForkRequest{Run: id, Failed: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := r.wait(again)
+		if old.Status != run.Incomplete || v.Status != run.Completed || r.output(again, "result") != `["completed","completed"]` || len(v.Children) != 1 || v.Children[0] == old.Children[1] {
+			t.Errorf("%s became %s: %s, children %v and %v", old.Status, v.Status, r.output(again, "result"), old.Children, v.Children)
+		}
+	})
+}
+
 // TestAForkFromAStep shares what came before, and asks another model for the rest.
 func TestAForkFromAStep(t *testing.T) {
 	p := flow(t, `

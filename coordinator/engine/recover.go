@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
@@ -54,6 +55,11 @@ func (e *Engine) recover(ctx context.Context) error {
 		t.recoverChildren()
 		t.place = true
 	})
+	for _, a := range e.wanting() { // what they are given is durable, so their replay need not wait for the first turn
+		if a.state.Status != run.Queued && len(e.hosts.live) < e.o.MaxScripts {
+			e.drive(a)
+		}
+	}
 	e.countBusy()
 	if len(rows) > 0 {
 		e.o.Log.Info("runs under way were recovered", "runs", len(rows), "attempts", len(e.flights))
@@ -102,22 +108,24 @@ func (e *Engine) keepFacts() {
 // missed. It goes by what the fleet says of the node, never by the attempt's age.
 func (t *turn) sweep() {
 	e := t.e
-	known := e.roster()
-	for id := range e.missing {
-		if known.state(id) != scheduler.NodeLost {
-			delete(e.missing, id)
-		}
+	if len(e.flights) == 0 {
+		clear(e.missing)
+		return
 	}
+	known, gone := e.roster(), map[string]time.Time{}
 	for _, f := range e.sortedFlights() {
 		if !f.sent || known.state(f.node) != scheduler.NodeLost {
 			continue
 		}
 		since, noted := e.missing[f.node]
-		switch {
-		case !noted:
-			e.missing[f.node] = t.now
-		case t.now.Sub(since) >= e.o.ReattachGrace:
-			t.lose(f, "the node is gone")
+		if !noted {
+			since = t.now
 		}
+		if t.now.Sub(since) >= e.o.ReattachGrace {
+			t.lose(f, "the node is gone")
+			continue
+		}
+		gone[f.node] = since
 	}
+	e.missing = gone
 }

@@ -209,6 +209,7 @@ func (e *Engine) take(a *active, cmds []run.Command, after func()) {
 		}
 		if after != nil {
 			after()
+			t.spawn(a) // a step that was held back may want a child
 		}
 		t.place = true
 	})
