@@ -1,77 +1,77 @@
-/** Splits a goal into steps, does them as parallel as their graph allows, judges each step and then the whole. */
-import { collect, each, evaluate, generate, log, output, plan, t } from "loopkeeper";
-import type { Evaluation, PlanStep, Text } from "loopkeeper";
+/** Splits a goal into steps, does them as parallel as their graph allows, judges each, plans anew at a wall, and judges the whole. */
+import { collect, cover, evaluate, generate, log, output, plan, t, waive } from "loopkeeper";
+import type { PlanStep, Ref } from "loopkeeper";
+import { carryOut, failed, type Ended } from "./plan/graph";
+import { criteria, doStep, type Done } from "./plan/step";
 
 export const params = t.object({
   goal: t.string({ minLength: 1, description: "What is to be achieved" }),
-  planner: t.string({ description: "The model that plans" }),
-  model: t.string({ description: "The model that does the steps" }),
-  judge: t.optional(t.string({ description: "The model that judges, by default the planner" })),
+  planner: t.string({ format: "model", description: "The model that plans" }),
+  model: t.string({ format: "model", description: "The model that does the steps" }),
+  judge: t.optional(t.string({ format: "model", description: "The model that judges, by default the planner" })),
   context: t.optional(t.files({ description: "Texts that every step is given" })),
-  max_steps: t.optional(t.integer({ minimum: 1, default: 8 })),
+  max_steps: t.optional(t.integer({ minimum: 1, default: 8, description: "Most steps of one plan" })),
   attempts: t.optional(t.integer({ minimum: 1, default: 3, description: "Tries of one step in all" })),
+  replans: t.optional(t.integer({ minimum: 0, default: 2, description: "How often there may be a new plan for what is left" })),
   options: t.optional(t.record(t.any(), { description: "Ollama's model options" })),
 });
 
-type Done = { step: PlanStep; text: Text; evaluation: Evaluation };
-
 export default async function run({ goal, planner, model, judge = planner, context = [], ...input }: t.Of<typeof params>) {
-  const { max_steps = 8, attempts = 3, options } = input;
-  const made = await plan({ model: planner, goal, context, max_steps, label: "plan" });
-  const steps = made.order.map((id) => made.steps.find((step) => step.id === id) as PlanStep);
-  const running = new Map<string, Promise<Done>>();
+  const { max_steps = 8, attempts = 3, replans = 2, options } = input;
+  const done: Done[] = [], replaced: Ended<Done>[] = [];
+  let ended: Ended<Done>[] = [];
 
-  // One step after those it depends on and those it must not run beside. `order` puts both before it.
-  async function carryOut(step: PlanStep): Promise<Done> {
-    const earlier = steps.slice(0, steps.indexOf(step));
-    const apart = earlier.filter((other) => mustNotRunBeside(step, other));
-    for (const other of apart) log(`step ${step.id} waits for ${other.id}: ${mustNotRunBeside(step, other)}`);
-    await Promise.allSettled(apart.map((other) => running.get(other.id)));
-    const inputs = await Promise.all(step.depends_on.map((id) => running.get(id)!.catch((error) => Promise.reject(
-      failed("skipped", `skipped, because it needs step ${id}: ${error.message}`)))));
-    const texts = [...context, ...inputs.map((done) => done.text)];
-    const item = `The goal of the whole: ${goal}\n\nYour step: ${step.goal}`;
-    const feedback: string[] = [];
-    for (let attempt = 1; ; attempt++) {
-      const text = await generate({ model, prompt: doStep, item, context: texts, options, label: step.id, ...(attempt > 1 && { feedback }) });
-      const evaluation = await evaluate({
-        model: judge, goal: step.goal, criteria: criteria(step.goal), subject: text, sources: texts, label: `judge ${step.id}` });
-      if (evaluation.verdict === "passed") return { step, text, evaluation };
-      if (evaluation.verdict === "needs_human" || attempt >= attempts) throw failed(evaluation.verdict, evaluation.reasons.join("; "));
-      feedback.push(...evaluation.reasons);
-    }
+  // What was done is kept: the planner plans what is left, and each new step is given it.
+  for (let round = 0; ; round++) {
+    const kept = [...context, ...done.map(({ text }) => text)];
+    const walls = ended.filter(({ error }) => error);
+    const steps = await newPlan(round, kept, walls).catch((error) => {
+      if (round === 0) throw error;
+      collect("new plan", [{ key: `plan ${round + 1}`, kind: error.kind, message: error.message, step: error.step }]);
+    });
+    if (!steps) break;
+    replaced.push(...walls);
+    ended = await carryOut<Done>(steps, (step, inputs) => doStep(step, steps, goal, [...kept, ...inputs.map(({ text }) => text)], { model, judge, attempts, options }));
+    done.push(...ended.flatMap(({ value }) => value ?? []));
+    if (ended.every(({ value }) => value) || round === replans) break;
+    log.warn(`${ended.filter(({ error }) => error).length} of ${steps.length} steps are not done: ${ended.find(({ error }) => error)?.error.message}`);
   }
 
-  const results = await each(steps, (step) => {
-    const work = carryOut(step);
-    running.set(step.id, work);
-    return work;
-  }, { key: (step) => step.id, concurrency: steps.length, label: "steps" });
+  async function newPlan(round: number, kept: readonly Ref[], walls: Ended<Done>[]): Promise<PlanStep[]> {
+    const facts = done.map(({ step }) => `- ${step.id}: ${step.goal}`).join("\n") || "- nothing yet";
+    const made = await plan({
+      model: planner, goal, max_steps, label: round === 0 ? "plan" : `plan ${round + 1}`, ...(round === 0 ? { context } : {
+        context: [...kept, `Done already. The results are above, and every step is given them. Plan only what is left:\n${facts}`],
+        feedback: walls.map(({ step, error }) => `${step.goal}: ${error.kind === "not_in_plan" ? "something has to be done before: " : ""}${error.message}`) }) });
+    const steps = made.order.map((id) => made.steps.find((step) => step.id === id) as PlanStep);
+    const known = [...done, ...walls].map(({ step }) => step.goal);
+    if (round > 0 && steps.every(({ goal }) => known.includes(goal))) throw failed("no_progress", "the new plan is the one that failed");
+    const name = (id: string) => (round === 0 ? id : `${round + 1}.${id}`); // the ids of earlier plans may come again
+    return steps.map((step) => ({ ...step, id: name(step.id), depends_on: step.depends_on.map(name) }));
+  }
 
-  output("steps", results.items.map(({ value, failure }, i) => ({
-    id: steps[i].id, goal: steps[i].goal, status: value ? "succeeded" : failure?.kind === "skipped" ? "skipped" : "failed",
-    verdict: value?.evaluation.verdict ?? failure?.kind, text: value?.text, reasons: value?.evaluation.reasons ?? [failure?.message] })));
-  const ends = results.values.filter((done) => !results.values.some((other) => other.step.depends_on.includes(done.step.id)));
+  const shown = ({ step, value, error }: Ended<Done>, status: string) => ({
+    id: step.id, goal: step.goal, status, verdict: value?.evaluation.verdict ?? error.kind, text: value?.text, reasons: value?.evaluation.reasons ?? [error.message] });
+  const now = ended.map((one) => shown(one, one.value ? "succeeded" : one.error.kind === "skipped" ? "skipped" : "failed"));
+  const earlier = done.filter((one) => !ended.some(({ value }) => value === one)).map((value) => shown({ step: value.step, value }, "succeeded"));
+  output("steps", [...earlier, ...replaced.map((one) => shown(one, "replaced")), ...now]);
+  const failures = (list: Ended<Done>[]) => list.flatMap(({ step, error }) => (error ? [{ key: step.id, kind: error.kind, message: error.message, step: error.step }] : []));
+  if (ended.some(({ error }) => error)) collect("steps", failures(ended));
+
+  const ends = done.filter(({ step }) => !done.some((other) => other.step.depends_on.includes(step.id)));
   if (ends.length === 0) return log.error("no step succeeded, so there is no result");
-
-  const parts = ends.map((end) => end.text);
+  const parts = ends.map(({ text }) => text);
   const result = ends.length === 1 ? parts[0] : await generate({ model, prompt: assemble, item: goal, context: parts, options, label: "assemble" });
-  const whole = await each([result], (subject) => evaluate({
-    model: judge, goal, criteria: criteria(goal), subject, sources: context, label: "judge the whole" }), { key: () => "whole", label: "evaluation" });
-  for (const { verdict, reasons } of whole.values) {
-    if (verdict !== "passed") collect("evaluation", [{ key: "whole", kind: verdict, message: reasons.join("; ") }]);
-  }
-  output("evaluation", whole.values[0] ?? null);
+  cover(context.map(({ name }) => name), result);
+  const whole = await evaluate({ model: judge, goal, criteria: criteria(goal), subject: result, sources: context, label: "judge the whole" })
+    .catch(({ kind, message, step }) => collect("evaluation", [{ key: "whole", kind, message, step }]));
+  if (whole && whole.verdict !== "passed") collect("evaluation", [{ key: "whole", kind: whole.verdict, message: whole.reasons.join("; ") }]);
+  // What a new plan replaced is made good only when the whole holds without it.
+  if (whole?.verdict === "passed" && ended.every(({ value }) => value)) {
+    for (const { step, error } of replaced) if (typeof error.step === "number") waive(error, `a new plan replaced step ${step.id}`);
+  } else if (replaced.length > 0) collect("replaced steps", failures(replaced));
+  output("evaluation", whole ?? null);
   return result;
 }
 
-const doStep = "Carry out one step of a plan. The results of the steps it depends on are given. Answer with the result of this step only.\n\n{{item}}";
 const assemble = "Put the given parts together into one result that achieves this goal. Leave nothing out and add nothing.\n\n{{item}}";
-const criteria = (goal: string) => [`The text achieves this goal: ${goal}`, "It is the result itself, not a description of how to get it"];
-const failed = (kind: string, message: string) => Object.assign(new Error(message), { kind });
-
-function mustNotRunBeside(a: PlanStep, b: PlanStep): string | false {
-  const shared = a.writes.filter((name) => b.writes.includes(name));
-  if (shared.length > 0) return `both write ${shared.join(", ")}`;
-  return a.external && b.external && "both act on something outside";
-}

@@ -1,10 +1,12 @@
-// Package workflows holds the built-in workflows. Each is one TypeScript file, at most a page, that uses the library as a
-// user's own script does.
+// Package workflows holds the built-in workflows. Each is one TypeScript file, a page at most, that uses the library as a
+// user's own script does; what does not fit is in the folder of its name.
 package workflows
 
 import (
 	"embed"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -12,8 +14,15 @@ import (
 	"github.com/loopkeeper/loopkeeper/coordinator/script"
 )
 
-//go:embed *.ts
+//go:embed *.ts ask map-reduce pipeline plan
 var files embed.FS
+
+// slashes opens embedded files by the names that the operating system has for them, which is how the bundler asks.
+type slashes struct{ embed.FS }
+
+func (s slashes) Open(name string) (fs.File, error) { return s.FS.Open(filepath.ToSlash(name)) }
+
+func (s slashes) ReadFile(name string) ([]byte, error) { return s.FS.ReadFile(filepath.ToSlash(name)) }
 
 // bundled makes all programs at the first use. The sources are embedded, so that failing is a fault of the build, which
 // the tests catch.
@@ -24,7 +33,10 @@ var bundled = sync.OnceValue(func() map[string]script.Program {
 	}
 	programs := map[string]script.Program{}
 	for _, entry := range entries {
-		program, err := script.BundleFS(files, entry.Name())
+		if entry.IsDir() {
+			continue
+		}
+		program, err := script.BundleFS(slashes{files}, entry.Name())
 		if err != nil {
 			panic(fmt.Sprintf("bundle the built-in workflow %s: %v", entry.Name(), err))
 		}

@@ -66,9 +66,11 @@ func (w *world) take(requests []script.Request) (waiting []script.Request) {
 			continue
 		}
 		label, _ := body["label"].(string)
-		w.asked = append(w.asked, strings.TrimSpace(r.Kind+" "+label))
-		wave = append(wave, label)
 		waiting = append(waiting, r)
+		if r.Kind != "read" {
+			w.asked = append(w.asked, strings.TrimSpace(r.Kind+" "+label))
+			wave = append(wave, label)
+		}
 	}
 	if len(wave) > 0 {
 		w.waves = append(w.waves, wave)
@@ -110,6 +112,8 @@ func planned(t *testing.T, steps string, verdicts map[string][]string) *world {
 		switch kind {
 		case "plan":
 			return steps, nil
+		case "read":
+			return `"a result"`, nil
 		case "generate":
 			made++
 			return fmt.Sprintf(`{"ref":"%s-%d","bytes":1,"name":"%s","facts":{"node":"n","model":"small","prompt_tokens":1,"output_tokens":1,"seconds":1,"simulated":true}}`, label, made, label), nil
@@ -228,6 +232,7 @@ func TestPlanCollectsFailuresAndSkipsWhatNeedsThem(t *testing.T) {
 		`{"key":"b","kind":"skipped","message":"skipped, because it needs step a: because of sent_back"}`,
 		`{"key":"c","kind":"skipped","message":"skipped, because it needs step b: `,
 		`{"key":"whole","kind":"sent_back","message":"because of sent_back"}`,
+		`"kind":"no_progress"`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("collected %s\nlacks %s", got, want)
@@ -281,12 +286,22 @@ func TestMapIsOneBatch(t *testing.T) {
 }
 
 func TestEveryWorkflowSaysWhatItTakes(t *testing.T) {
-	if got := workflows.List(); !slices.Equal(got, []string{"map", "plan"}) {
+	if got := workflows.List(); !slices.Equal(got, []string{"ask", "map", "map-reduce", "partition", "pipeline", "plan", "start", "until"}) {
 		t.Errorf("list = %q", got)
 	}
+	const file = `{"ref":"ab","name":"a","bytes":1}`
 	inputs := map[string][2][]string{ // accepted, refused
-		"map":  {{`{"model":"m","prompt":"p","items":["x",{"ref":"ab","name":"a","bytes":1}]}`}, {`{"model":"m","prompt":"p","items":[]}`, `{"model":"m"}`, `{"model":"m","prompt":"p","items":[1],"shema":{}}`}},
-		"plan": {{planInput}, {`{"goal":"","planner":"p","model":"m"}`, `{"goal":"g","planner":"p"}`}},
+		"ask": {{`{"request":"r","model":"m","workflows":[{"name":"map","about":"a","params":{"type":"object"}}]}`}, {`{"request":"r","model":"m","workflows":[]}`, `{"request":"","model":"m","workflows":[{"name":"n","about":"a"}]}`}},
+		"map": {
+			{`{"model":"m","prompt":"p","items":["x",` + file + `]}`, `{"model":"m","prompt":"p","files":[` + file + `]}`, `{"model":"m","prompt":"p","lines":{"lines":` + file + `}}`},
+			{`{"model":"m","prompt":"p","items":[]}`, `{"model":"m"}`, `{"model":"m","prompt":"p"}`, `{"model":"m","prompt":"p","items":[1],"shema":{}}`, `{"model":"m","prompt":"p","items":[1],"files":[` + file + `]}`},
+		},
+		"map-reduce": {{`{"model":"m","prompt":"p","items":["x"],"answer":{"type":"boolean"},"reduce":{"prompt":"r"}}`}, {`{"model":"m","prompt":"p"}`, `{"model":"m","prompt":"p","items":[1],"chunk":0}`}},
+		"partition":  {{`{"workflow":"map","slices":3,"items":["a"],"input":{"model":"m"}}`}, {`{"workflow":"map","items":["a"]}`, `{"workflow":"map","slices":0,"items":["a"]}`, `{"workflow":"map","slices":1}`}},
+		"pipeline":   {{`{"request":"r","knowledge":[` + file + `],"model":"m"}`}, {`{"request":"r","knowledge":[],"model":"m"}`, `{"knowledge":[` + file + `],"model":"m"}`}},
+		"plan":       {{planInput}, {`{"goal":"","planner":"p","model":"m"}`, `{"goal":"g","planner":"p"}`}},
+		"start":      {{`{"workflow":"map","inputs":[{"a":1}]}`}, {`{"workflow":"map","inputs":[]}`, `{"workflow":"map","inputs":["x"]}`, `{"workflow":"map","inputs":[{}],"names":[""]}`}},
+		"until":      {{`{"model":"m","task":"t","max_words":3,"start":` + file + `}`}, {`{"model":"m"}`, `{"model":"m","task":"t","rounds":0}`}},
 	}
 	for _, name := range workflows.List() {
 		program, _ := workflows.Lookup(name)

@@ -1,0 +1,29 @@
+// When two steps may run at the same time.
+import type { PlanStep } from "loopkeeper";
+
+/**
+ * Returns why a step has to wait for one before it although it does not depend on it; undefined when they may run at the same time.
+ * That is so when the inputs of both are determined, neither depends on the other (which the graph says), they share no writes,
+ * each writes into a place of its own, and the failure of one leaves the other as it is.
+ */
+export function whyApart(step: PlanStep, earlier: PlanStep): string | undefined {
+  const named = mentioned(step.goal, earlier.writes);
+  if (named !== undefined) return `its goal names ${named}, which ${earlier.id} writes, so its input is not determined before`;
+  const changed = mentioned(earlier.goal, step.writes);
+  if (changed !== undefined) return `it writes ${changed}, which the goal of ${earlier.id} names`;
+  const shared = step.writes.filter((name) => earlier.writes.includes(name));
+  if (shared.length > 0) return `both write ${shared.join(", ")}`;
+  for (const a of step.writes) {
+    const b = earlier.writes.find((other) => within(a, other) || within(other, a));
+    if (b !== undefined) return `${a} and ${b} are not places of their own`;
+  }
+  if (step.external && earlier.external) return "both act on something outside, and what one did would stay when the other fails";
+  return undefined;
+}
+
+function mentioned(goal: string, names: readonly string[]): string | undefined {
+  const words = goal.split(/[^a-zA-Z0-9_./-]+/).map((word) => word.replace(/\.+$/, ""));
+  return names.find((name) => words.includes(name) || words.some((word) => word.includes("/") && within(word, name)));
+}
+
+const within = (name: string, folder: string) => name.startsWith(folder.replace(/\/*$/, "/"));
