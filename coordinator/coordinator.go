@@ -23,6 +23,7 @@ import (
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
 	"github.com/loopkeeper/loopkeeper/coordinator/pull"
 	"github.com/loopkeeper/loopkeeper/coordinator/script"
+	"github.com/loopkeeper/loopkeeper/coordinator/tools"
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
 	"github.com/loopkeeper/loopkeeper/scheduler"
 )
@@ -50,7 +51,9 @@ type Options struct {
 	Nodes     map[string]engine.NodeLimits // by id or name
 	Resources map[string]engine.Resource   // limits of what calls hold, by name
 	Pulls     PullPolicy
-	Grace     time.Duration // how long after a start a call waits for its node to come back; 0: the engine's default
+	Spaces    []tools.Workspace // the folders that tools may use, and nothing else of this machine
+	EffectLog *tools.EffectLog  // the tool effect.log, for tests; nil: there is none
+	Grace     time.Duration     // how long after a start a call waits for its node to come back; 0: the engine's default
 	Log       *slog.Logger
 }
 
@@ -61,6 +64,9 @@ type Coordinator struct {
 	fleet    *fleet.Fleet
 	dispatch *dispatch.Dispatcher
 	pulls    *pull.Puller
+	library  *library
+	tools    *tools.Registry
+	schedule *schedules
 	server   *grpc.Server
 	auto     sync.WaitGroup
 	end      context.CancelFunc // of what goes on in auto
@@ -69,17 +75,21 @@ type Coordinator struct {
 
 // Start recovers what the ledger holds and begins to work. The caller keeps the store and closes it after Stop.
 func Start(ctx context.Context, o Options) (*Coordinator, error) {
-	c := &Coordinator{o: o, served: make(chan error, 1)}
+	c := &Coordinator{o: o, served: make(chan error, 1), library: &library{store: o.Store}}
+	var err error
+	if c.tools, err = o.newTools(); err != nil {
+		return nil, err
+	}
 	c.engine = engine.New(engine.Options{Store: o.Store, Host: o.Host, MaxScripts: o.MaxRuns, ReattachGrace: o.Grace,
+		Tools: toolbox{c.tools}, Workflows: c.library.Find,
 		Limits: o.limits(), Hours: o.Hours, Nodes: o.Nodes, Resources: o.Resources, Log: o.Log.With("part", "engine")})
 	fo := fleet.Options{Fleet: o.Fleet, Version: o.Version, Static: o.Workers, Local: o.Local, Interval: o.Interval, Dial: o.Dial,
 		LostAfter: o.LostAfter, Memory: o.Store, Lost: c.engine.Lost, Note: c.engine.Reported, Log: o.Log.With("part", "fleet")}
 	if o.Discover != nil {
 		fo.Find = o.Discover.Find
 	}
-	var err error
 	if c.fleet, err = fleet.New(ctx, fo); err != nil {
-		return nil, err
+		return nil, errors.Join(err, c.tools.Close())
 	}
 	c.dispatch = dispatch.New(dispatch.Options{Nodes: c.fleet, Store: o.Store, Sink: c.engine, Log: o.Log.With("part", "dispatch")})
 	c.pulls = pull.New(c.fleet)
@@ -88,7 +98,12 @@ func Start(ctx context.Context, o Options) (*Coordinator, error) {
 		c.stop()
 		return nil, fmt.Errorf("recover the runs: %w", err)
 	}
-	c.serve()
+	server := c.newServer()
+	if c.schedule, err = c.startSchedules(ctx, server); err != nil {
+		c.stop()
+		return nil, err
+	}
+	c.serve(server)
 	c.startAuto(ctx)
 	return c, nil
 }
@@ -100,13 +115,18 @@ func (o Options) limits() scheduler.Limits {
 	return l
 }
 
+func (c *Coordinator) newServer() *api.Server {
+	return api.New(api.Options{Engine: c.engine, Fleet: c.fleet, Store: c.o.Store, Host: c.o.Host, Library: c.library,
+		Limits: c.o.limits(), Context: c.engine.Context, Pulls: c.pulls, Suggest: c.suggester(), Settings: c.o.settings(), Version: c.o.Version, FleetID: c.o.Fleet, Name: c.o.Name, DataDir: c.o.DataDir,
+		Discovery: c.discovery(), Log: c.o.Log.With("part", "api")})
+}
+
 // serve answers the command line.
-func (c *Coordinator) serve() {
+func (c *Coordinator) serve(server *api.Server) {
 	// Stop waits for the handlers, because what they use ends after them.
 	c.server = grpc.NewServer(append([]grpc.ServerOption{grpc.WaitForHandlers(true)}, c.o.Server...)...)
-	api.New(api.Options{Engine: c.engine, Fleet: c.fleet, Store: c.o.Store, Host: c.o.Host,
-		Limits: c.o.limits(), Context: c.engine.Context, Pulls: c.pulls, Suggest: c.suggester(), Settings: c.o.settings(), Version: c.o.Version, FleetID: c.o.Fleet, Name: c.o.Name, DataDir: c.o.DataDir,
-		Discovery: c.discovery(), Log: c.o.Log.With("part", "api")}).Register(c.server)
+	server.Register(c.server)
+	coordinatorv1.RegisterScheduleServiceServer(c.server, server.Schedules(c.schedule.runner))
 	h := health.NewServer()
 	h.SetServingStatus(coordinatorv1.CoordinatorService_ServiceDesc.ServiceName, healthv1.HealthCheckResponse_SERVING)
 	healthv1.RegisterHealthServer(c.server, h)
@@ -145,6 +165,7 @@ func (c *Coordinator) Stop() {
 	if err := <-c.served; err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 		c.o.Log.Error("the listener failed", "error", err)
 	}
+	c.schedule.close()
 	c.stop()
 }
 
@@ -153,4 +174,7 @@ func (c *Coordinator) stop() {
 	c.engine.Stop()
 	c.dispatch.Stop()
 	c.fleet.Stop()
+	if err := c.tools.Close(); err != nil {
+		c.o.Log.Error("the workspaces were not released", "error", err)
+	}
 }

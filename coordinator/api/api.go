@@ -23,6 +23,7 @@ type Options struct {
 	Fleet     *fleet.Fleet
 	Store     ledger.Store
 	Host      script.Host
+	Library   Library // workflows by name
 	Limits    scheduler.Limits
 	Context   func(snap scheduler.Snapshot, model string) int // of a model where nobody says one, tokens per slot; 0: the default
 	Pulls     *pull.Puller
@@ -40,6 +41,7 @@ type Options struct {
 type Server struct {
 	coordinatorv1.UnimplementedCoordinatorServiceServer
 	coordinatorv1.UnimplementedSteerServiceServer
+	coordinatorv1.UnimplementedWorkflowServiceServer
 	o Options
 }
 
@@ -50,6 +52,7 @@ func New(o Options) *Server { return &Server{o: o} }
 func (s *Server) Register(g grpc.ServiceRegistrar) {
 	coordinatorv1.RegisterCoordinatorServiceServer(g, s)
 	coordinatorv1.RegisterSteerServiceServer(g, s)
+	coordinatorv1.RegisterWorkflowServiceServer(g, s)
 }
 
 // Info implements the service.

@@ -31,13 +31,9 @@ func checkInput(params, input json.RawMessage) error {
 	if params == nil {
 		return nil
 	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(params))
-	var sch *jsonschema.Schema
-	if err == nil {
-		sch, err = compileValue(doc)
-	}
+	sch, doc, err := compileParams(params)
 	if err != nil {
-		return apierr.New(apierr.InvalidArgument, "the workflow's own `params` is no JSON Schema: %v", err).WithNext("repair the exported `params`")
+		return err
 	}
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(input))
 	if err != nil {
@@ -51,6 +47,17 @@ func checkInput(params, input json.RawMessage) error {
 		return apierr.Wrap(err, apierr.Internal, "check the input")
 	}
 	return nil
+}
+
+// compileParams compiles what a workflow says that it takes.
+func compileParams(params json.RawMessage) (sch *jsonschema.Schema, doc any, err error) {
+	if doc, err = jsonschema.UnmarshalJSON(bytes.NewReader(params)); err == nil {
+		sch, err = compileValue(doc)
+	}
+	if err != nil {
+		return nil, nil, apierr.New(apierr.InvalidArgument, "the workflow's own `params` is no JSON Schema: %v", err).WithNext("repair the exported `params`")
+	}
+	return sch, doc, nil
 }
 
 // compileValue compiles a decoded schema. Formats are asserted, and nothing outside of the schema is read.

@@ -13,7 +13,6 @@ import (
 	"github.com/loopkeeper/loopkeeper/coordinator/engine"
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
 	"github.com/loopkeeper/loopkeeper/coordinator/script"
-	"github.com/loopkeeper/loopkeeper/coordinator/workflows"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
 	"github.com/loopkeeper/loopkeeper/scheduler"
@@ -21,7 +20,7 @@ import (
 
 // DescribeWorkflow implements the service.
 func (s *Server) DescribeWorkflow(ctx context.Context, r *coordinatorv1.DescribeWorkflowRequest) (*coordinatorv1.DescribeWorkflowResponse, error) {
-	p, err := program(r.GetBuiltIn(), r.GetBundle())
+	p, _, err := s.program(ctx, r.GetBuiltIn(), r.GetBundle())
 	if err != nil {
 		return nil, apierr.ToStatus(err)
 	}
@@ -39,7 +38,7 @@ func (s *Server) Submit(ctx context.Context, r *coordinatorv1.SubmitRequest) (*c
 }
 
 func (s *Server) submit(ctx context.Context, r *coordinatorv1.SubmitRequest) (*coordinatorv1.SubmitResponse, error) {
-	p, err := program(r.GetBuiltIn(), r.GetBundle())
+	p, builtIn, err := s.program(ctx, r.GetBuiltIn(), r.GetBundle())
 	if err != nil {
 		return nil, err
 	}
@@ -66,11 +65,11 @@ func (s *Server) submit(ctx context.Context, r *coordinatorv1.SubmitRequest) (*c
 	if err := checkInput(iface.ParamsSchema, input); err != nil {
 		return nil, err
 	}
-	if err := s.checkRefs(ctx, input, r.GetBundle() == nil); err != nil {
+	if err := s.checkRefs(ctx, input, builtIn); err != nil {
 		return nil, err
 	}
 	out := &coordinatorv1.SubmitResponse{}
-	if err := s.admit(ctx, r.GetModels(), r.GetBundle() == nil, out); err != nil {
+	if err := s.admit(ctx, r.GetModels(), builtIn, out); err != nil {
 		return nil, err
 	}
 	if r.GetDryRun() {
@@ -110,21 +109,6 @@ func orNull(b []byte) []byte {
 		return []byte("{}")
 	}
 	return b
-}
-
-func program(builtIn string, b *coordinatorv1.Bundle) (script.Program, error) {
-	if b != nil {
-		if len(b.GetCode()) == 0 {
-			return script.Program{}, apierr.New(apierr.InvalidArgument, "the script %q is empty", b.GetName()).WithNext("write its default export: export default async function flow(input) { … }")
-		}
-		return script.Program{Name: b.GetName(), Code: b.GetCode(), SourceMap: b.GetSourceMap()}, nil
-	}
-	p, ok := workflows.Lookup(builtIn)
-	if !ok {
-		return p, apierr.New(apierr.NotFound, "no built-in workflow is named %q; there are %s", builtIn, strings.Join(workflows.List(), ", ")).
-			WithNext("loopkeeper workflows")
-	}
-	return p, nil
 }
 
 // describe loads the program once to learn its parameters; a program that does not load is the user's to repair.
