@@ -70,23 +70,26 @@ func (p *Planner) explain(g *group) Explanation {
 		e.Wait, e.Summary = r.wait(g.model)
 		return e
 	}
-	var loads, clears, slots, other, memory some
+	var loads, clears, slots, other, apart, memory some
 	for s := range g.nodes {
 		h := p.hosts[s.host]
 		switch j := h.find(s.fit); {
 		case h.loads(s.fit):
 			loads.add(s.host)
-		case h.clearing != nil && h.clearing.view == g.view:
+		case h.clearing != nil && h.clearing.fits[s.host].digest == s.fit.digest:
 			clears.add(s.host)
 		case h.inMemory(j) && !h.residents[j].leaving:
 			slots.add(s.host)
 		case h.loading != nil:
 			other.add(s.host)
+		case e.Nodes[s.host].Reason == ReasonContext:
+			apart.add(s.host)
 		default:
 			memory.add(s.host)
 		}
 	}
 	name := func(i int) string { return p.hosts[i].name() }
+	why := func(i int) string { return name(i) + " " + e.Nodes[i].Why() }
 	busy := func(i int) string { return name(i) + " " + p.hosts[i].busyClause(p.hosts[i].find(g.fits[i])) }
 	switch {
 	case loads.n > 0:
@@ -97,8 +100,9 @@ func (p *Planner) explain(g *group) Explanation {
 		e.Wait, e.Summary = WaitFaster, fmt.Sprintf("%s would end it sooner than a free slot elsewhere: %s", g.faster, slots.list(busy, ", ", ", "))
 	case slots.n > 0:
 		e.Wait, e.Summary = WaitSlot, fmt.Sprintf("every slot of %s is busy: %s", g.model, slots.list(busy, ", ", " and "))
+	case apart.n > 0:
+		e.Wait, e.Summary = WaitLoad, fmt.Sprintf("%s waits for another context: %s", g.model, apart.list(why, "; ", "; "))
 	case memory.n > 0:
-		why := func(i int) string { return name(i) + " " + e.Nodes[i].Why() }
 		e.Wait, e.Summary = WaitMemory, fmt.Sprintf("%s waits for memory: %s", g.model, memory.list(why, "; ", "; "))
 	default:
 		load := func(i int) string { return p.hosts[i].loading.Name + " on " + name(i) }

@@ -180,7 +180,7 @@ func TestAnotherContextIsAReload(t *testing.T) {
 	task[0].Context = 4096
 	expect(t, place(t, task, node), "unload alpha llama3.1:8b", "wait load llama3.1:8b/1")
 	node.Loaded[0].Busy = 1
-	expect(t, place(t, task, node), "wait memory llama3.1:8b/1")
+	expect(t, place(t, task, node), "wait load llama3.1:8b/1")
 }
 
 func TestOneLoadInFlightPerNode(t *testing.T) {

@@ -90,6 +90,7 @@ type Finding struct {
 	Evict     []string      `json:",omitzero"` // names of models that would have to go
 	Stay      []Stay        `json:",omitzero"` // models that take the room meanwhile
 	Model     string        `json:",omitzero"` // name that Reason is about
+	At        int           `json:",omitzero"` // tokens per slot that it is loaded at, see Reason
 	Busy      int           `json:",omitzero"` // slots, or calls, of Of
 	Of        int           `json:",omitzero"` // slots, or calls with a cap on them
 	For       time.Duration `json:",omitzero"` // how long since or until, see Reason
@@ -109,6 +110,7 @@ const (
 	ReasonLoading  Reason = "loading"  // it is being loaded there
 	ReasonMaking   Reason = "making"   // room is being made for it
 	ReasonYields   Reason = "yields"   // it makes room for a model that has waited longer
+	ReasonContext  Reason = "context"  // it is loaded there at At tokens, and in use
 	ReasonOther    Reason = "other"    // Model is being loaded
 	ReasonReserved Reason = "reserved" // room is being made for Model
 	ReasonLarge    Reason = "large"    // does not fit the empty node

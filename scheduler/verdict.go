@@ -138,7 +138,7 @@ func (p *Planner) dynamic(out *Finding, v *view, i int) {
 	j := h.find(f)
 	out.is(VerdictWait, "")
 	switch {
-	case h.clearing != nil && h.clearing.view == v:
+	case h.clearing != nil && h.clearing.fits[i].digest == f.digest:
 		out.Reason, out.Stay = ReasonMaking, p.stay(h, h.lingers)
 	case h.loads(f):
 		out.Reason = ReasonLoading
@@ -148,8 +148,10 @@ func (p *Planner) dynamic(out *Finding, v *view, i int) {
 		p.slotVerdict(out, h, j)
 	case h.loading != nil:
 		out.Reason, out.Model = ReasonOther, h.loading.Name
-	case h.clearing != nil || h.reserved != nil && h.reserved.view != v:
+	case h.clearing != nil || h.reserved != nil && h.reserved.fits[i].digest != f.digest:
 		out.Reason, out.Model = ReasonReserved, cmp.Or(h.clearing, h.reserved).model
+	case h.apart(f) >= 0:
+		out.Reason, out.At = ReasonContext, h.Loaded[h.apart(f)].Context
 	default:
 		p.roomVerdict(out, h, f)
 	}
@@ -186,6 +188,13 @@ func (p *Planner) roomVerdict(out *Finding, h *host, f *fit) {
 		h.stay, h.stayed = p.stay(h, func(j int) bool { return !h.spare(j) || h.lingers(j) }), h.version
 	}
 	out.Reason, out.Stay = ReasonShort, h.stay
+}
+
+// apart is the loaded model that a fit is, at another context at which it is still in use or waited for, or -1.
+func (h *host) apart(f *fit) int {
+	return slices.IndexFunc(h.residents[:len(h.Loaded)], func(r resident) bool {
+		return r.digest == f.digest && r.context != f.context && !r.foreign && (r.busy > 0 || r.queued)
+	})
 }
 
 // lingers reports whether an unload left loaded model j in memory.
@@ -234,6 +243,8 @@ func (v *Finding) Why() string {
 		return "room is being made for it there" + v.stays()
 	case ReasonYields:
 		return "it makes room there for a model that has waited longer"
+	case ReasonContext:
+		return fmt.Sprintf("has it loaded at %d tokens, and loads it anew at %d once what runs there has ended", v.At, v.Context)
 	case ReasonOther:
 		return v.Model + " is being loaded there"
 	case ReasonReserved:

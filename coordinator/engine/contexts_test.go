@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
 	"github.com/loopkeeper/loopkeeper/scheduler"
@@ -110,4 +111,39 @@ func TestAContextOnlyGrowsWithinARun(t *testing.T) {
 			t.Errorf("contexts %s, %d loads", raw, f.node("n1").loads)
 		}
 	})
+}
+
+// A run whose one call asks for a larger context does not wait behind the whole batch of another run of the same model, nor does one that
+// asks for a smaller one; while it waits, it says what for.
+func TestACallOfAnotherContextDoesNotWaitBehindABatch(t *testing.T) {
+	many := program(t, `return (await batch({ model: "small:8b", prompt: "{{item}}", items: input.items, options: { num_ctx: 2048 } })).coverage;`)
+	one := program(t, `await generate({ model: "small:8b", prompt: "one", options: { num_ctx: input.tokens } });`)
+	waits := map[int]string{
+		4096: "small:8b waits for another context: box-1 has it loaded at 2048 tokens, and loads it anew at 4096 once what runs there has ended",
+		1024: "every slot of small:8b is busy: box-1 4 of 4",
+	}
+	for tokens, loads := range map[int]int{4096: 2, 1024: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFarm(1)
+			r := newRig(t, f, Options{})
+			batch := r.submit(many, items(300)) // four at once, a second each
+			time.Sleep(20 * time.Second)
+			id := r.submit(one, map[string]int{"tokens": tokens})
+			time.Sleep(100 * time.Millisecond)
+			said, err := r.e.Explain(t.Context(), id, -1)
+			if want := waits[tokens]; err != nil || len(said) != 1 || said[0].Summary != want {
+				t.Errorf("%d tokens: %v, %+v, want %s", tokens, err, said, want)
+			}
+			v := r.wait(id)
+			if took := v.Ended.Sub(v.Created); v.Status != run.Completed || took > 15*time.Second {
+				t.Errorf("%d tokens: %s after %s", tokens, v.Status, took)
+			}
+			if v := r.wait(batch); v.Status != run.Completed {
+				t.Errorf("%d tokens: the batch is %s", tokens, v.Status)
+			}
+			if n := f.node("n1").loads; n != loads {
+				t.Errorf("%d tokens: %d loads", tokens, n)
+			}
+		})
+	}
 }
