@@ -796,6 +796,9 @@ type ImportRunResponse struct {
 	Existing      bool                   `protobuf:"varint,2,opt,name=existing,proto3" json:"existing,omitempty"` // it was there already, the same
 	Events        int64                  `protobuf:"varint,3,opt,name=events,proto3" json:"events,omitempty"`
 	Bodies        int64                  `protobuf:"varint,4,opt,name=bodies,proto3" json:"bodies,omitempty"`
+	Bytes         int64                  `protobuf:"varint,5,opt,name=bytes,proto3" json:"bytes,omitempty"`                      // of the bodies
+	Pruned        int64                  `protobuf:"varint,6,opt,name=pruned,proto3" json:"pruned,omitempty"`                    // bodies that had been dropped where it comes from
+	KeyOwner      string                 `protobuf:"bytes,7,opt,name=key_owner,json=keyOwner,proto3" json:"key_owner,omitempty"` // the run here that has its idempotency key, so that it is without
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -858,6 +861,27 @@ func (x *ImportRunResponse) GetBodies() int64 {
 	return 0
 }
 
+func (x *ImportRunResponse) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *ImportRunResponse) GetPruned() int64 {
+	if x != nil {
+		return x.Pruned
+	}
+	return 0
+}
+
+func (x *ImportRunResponse) GetKeyOwner() string {
+	if x != nil {
+		return x.KeyOwner
+	}
+	return ""
+}
+
 type VerifyLedgerRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -901,6 +925,7 @@ type VerifyLedgerResponse struct {
 	Artifacts     int64                  `protobuf:"varint,3,opt,name=artifacts,proto3" json:"artifacts,omitempty"`
 	ArtifactBytes int64                  `protobuf:"varint,4,opt,name=artifact_bytes,json=artifactBytes,proto3" json:"artifact_bytes,omitempty"`
 	Problems      []*Problem             `protobuf:"bytes,5,rep,name=problems,proto3" json:"problems,omitempty"`
+	Pruned        int64                  `protobuf:"varint,6,opt,name=pruned,proto3" json:"pruned,omitempty"` // artifacts whose bodies were dropped, not counted above
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -968,6 +993,13 @@ func (x *VerifyLedgerResponse) GetProblems() []*Problem {
 		return x.Problems
 	}
 	return nil
+}
+
+func (x *VerifyLedgerResponse) GetPruned() int64 {
+	if x != nil {
+		return x.Pruned
+	}
+	return 0
 }
 
 // Problem is a place where the ledger is not what was written.
@@ -1122,7 +1154,7 @@ func (x *BackUpResponse) GetNanos() int64 {
 type PruneRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	OlderSeconds  int64                  `protobuf:"varint,1,opt,name=older_seconds,json=olderSeconds,proto3" json:"older_seconds,omitempty"` // runs that ended longer ago
-	Kinds         []string               `protobuf:"bytes,2,rep,name=kinds,proto3" json:"kinds,omitempty"`                                    // of bodies: prompts, replies, texts, inputs; empty: prompts and replies
+	Kinds         []string               `protobuf:"bytes,2,rep,name=kinds,proto3" json:"kinds,omitempty"`                                    // of bodies: prompts, replies, thinking, texts, inputs; empty: prompts, replies and thinking
 	DryRun        bool                   `protobuf:"varint,3,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1185,6 +1217,10 @@ type PruneResponse struct {
 	Bodies        int64                  `protobuf:"varint,2,opt,name=bodies,proto3" json:"bodies,omitempty"`
 	Bytes         int64                  `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	Lost          []string               `protobuf:"bytes,4,rep,name=lost,proto3" json:"lost,omitempty"` // what can no longer be done, one sentence each
+	Dropped       []*Dropped             `protobuf:"bytes,5,rep,name=dropped,proto3" json:"dropped,omitempty"`
+	Shared        int64                  `protobuf:"varint,6,opt,name=shared,proto3" json:"shared,omitempty"`                           // bodies that stay because something that is kept names them too
+	DiskBefore    int64                  `protobuf:"varint,7,opt,name=disk_before,json=diskBefore,proto3" json:"disk_before,omitempty"` // bytes of the ledger; not measured in a dry run
+	DiskAfter     int64                  `protobuf:"varint,8,opt,name=disk_after,json=diskAfter,proto3" json:"disk_after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1245,6 +1281,95 @@ func (x *PruneResponse) GetLost() []string {
 		return x.Lost
 	}
 	return nil
+}
+
+func (x *PruneResponse) GetDropped() []*Dropped {
+	if x != nil {
+		return x.Dropped
+	}
+	return nil
+}
+
+func (x *PruneResponse) GetShared() int64 {
+	if x != nil {
+		return x.Shared
+	}
+	return 0
+}
+
+func (x *PruneResponse) GetDiskBefore() int64 {
+	if x != nil {
+		return x.DiskBefore
+	}
+	return 0
+}
+
+func (x *PruneResponse) GetDiskAfter() int64 {
+	if x != nil {
+		return x.DiskAfter
+	}
+	return 0
+}
+
+// Dropped counts the bodies of one kind.
+type Dropped struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Bodies        int64                  `protobuf:"varint,2,opt,name=bodies,proto3" json:"bodies,omitempty"`
+	Bytes         int64                  `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Dropped) Reset() {
+	*x = Dropped{}
+	mi := &file_loopkeeper_coordinator_v1_record_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Dropped) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Dropped) ProtoMessage() {}
+
+func (x *Dropped) ProtoReflect() protoreflect.Message {
+	mi := &file_loopkeeper_coordinator_v1_record_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Dropped.ProtoReflect.Descriptor instead.
+func (*Dropped) Descriptor() ([]byte, []int) {
+	return file_loopkeeper_coordinator_v1_record_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Dropped) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Dropped) GetBodies() int64 {
+	if x != nil {
+		return x.Bodies
+	}
+	return 0
+}
+
+func (x *Dropped) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
 }
 
 var File_loopkeeper_coordinator_v1_record_proto protoreflect.FileDescriptor
@@ -1311,19 +1436,23 @@ const file_loopkeeper_coordinator_v1_record_proto_rawDesc = "" +
 	"\x11ExportRunResponse\x12\x14\n" +
 	"\x05chunk\x18\x01 \x01(\fR\x05chunk\"(\n" +
 	"\x10ImportRunRequest\x12\x14\n" +
-	"\x05chunk\x18\x01 \x01(\fR\x05chunk\"v\n" +
+	"\x05chunk\x18\x01 \x01(\fR\x05chunk\"\xc1\x01\n" +
 	"\x11ImportRunResponse\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n" +
 	"\bexisting\x18\x02 \x01(\bR\bexisting\x12\x16\n" +
 	"\x06events\x18\x03 \x01(\x03R\x06events\x12\x16\n" +
-	"\x06bodies\x18\x04 \x01(\x03R\x06bodies\"\x15\n" +
-	"\x13VerifyLedgerRequest\"\xc7\x01\n" +
+	"\x06bodies\x18\x04 \x01(\x03R\x06bodies\x12\x14\n" +
+	"\x05bytes\x18\x05 \x01(\x03R\x05bytes\x12\x16\n" +
+	"\x06pruned\x18\x06 \x01(\x03R\x06pruned\x12\x1b\n" +
+	"\tkey_owner\x18\a \x01(\tR\bkeyOwner\"\x15\n" +
+	"\x13VerifyLedgerRequest\"\xdf\x01\n" +
 	"\x14VerifyLedgerResponse\x12\x12\n" +
 	"\x04runs\x18\x01 \x01(\x03R\x04runs\x12\x16\n" +
 	"\x06events\x18\x02 \x01(\x03R\x06events\x12\x1c\n" +
 	"\tartifacts\x18\x03 \x01(\x03R\tartifacts\x12%\n" +
 	"\x0eartifact_bytes\x18\x04 \x01(\x03R\rartifactBytes\x12>\n" +
-	"\bproblems\x18\x05 \x03(\v2\".loopkeeper.coordinator.v1.ProblemR\bproblems\";\n" +
+	"\bproblems\x18\x05 \x03(\v2\".loopkeeper.coordinator.v1.ProblemR\bproblems\x12\x16\n" +
+	"\x06pruned\x18\x06 \x01(\x03R\x06pruned\";\n" +
 	"\aProblem\x12\x18\n" +
 	"\asubject\x18\x01 \x01(\tR\asubject\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\"#\n" +
@@ -1335,12 +1464,22 @@ const file_loopkeeper_coordinator_v1_record_proto_rawDesc = "" +
 	"\fPruneRequest\x12#\n" +
 	"\rolder_seconds\x18\x01 \x01(\x03R\folderSeconds\x12\x14\n" +
 	"\x05kinds\x18\x02 \x03(\tR\x05kinds\x12\x17\n" +
-	"\adry_run\x18\x03 \x01(\bR\x06dryRun\"e\n" +
+	"\adry_run\x18\x03 \x01(\bR\x06dryRun\"\xfb\x01\n" +
 	"\rPruneResponse\x12\x12\n" +
 	"\x04runs\x18\x01 \x01(\x03R\x04runs\x12\x16\n" +
 	"\x06bodies\x18\x02 \x01(\x03R\x06bodies\x12\x14\n" +
 	"\x05bytes\x18\x03 \x01(\x03R\x05bytes\x12\x12\n" +
-	"\x04lost\x18\x04 \x03(\tR\x04lost2\xa9\x06\n" +
+	"\x04lost\x18\x04 \x03(\tR\x04lost\x12<\n" +
+	"\adropped\x18\x05 \x03(\v2\".loopkeeper.coordinator.v1.DroppedR\adropped\x12\x16\n" +
+	"\x06shared\x18\x06 \x01(\x03R\x06shared\x12\x1f\n" +
+	"\vdisk_before\x18\a \x01(\x03R\n" +
+	"diskBefore\x12\x1d\n" +
+	"\n" +
+	"disk_after\x18\b \x01(\x03R\tdiskAfter\"K\n" +
+	"\aDropped\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x16\n" +
+	"\x06bodies\x18\x02 \x01(\x03R\x06bodies\x12\x14\n" +
+	"\x05bytes\x18\x03 \x01(\x03R\x05bytes2\xa9\x06\n" +
 	"\rRecordService\x12T\n" +
 	"\x03Why\x12%.loopkeeper.coordinator.v1.WhyRequest\x1a&.loopkeeper.coordinator.v1.WhyResponse\x12Z\n" +
 	"\x05Audit\x12'.loopkeeper.coordinator.v1.AuditRequest\x1a(.loopkeeper.coordinator.v1.AuditResponse\x12f\n" +
@@ -1364,7 +1503,7 @@ func file_loopkeeper_coordinator_v1_record_proto_rawDescGZIP() []byte {
 	return file_loopkeeper_coordinator_v1_record_proto_rawDescData
 }
 
-var file_loopkeeper_coordinator_v1_record_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_loopkeeper_coordinator_v1_record_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_loopkeeper_coordinator_v1_record_proto_goTypes = []any{
 	(*WhyRequest)(nil),            // 0: loopkeeper.coordinator.v1.WhyRequest
 	(*WhyResponse)(nil),           // 1: loopkeeper.coordinator.v1.WhyResponse
@@ -1385,36 +1524,38 @@ var file_loopkeeper_coordinator_v1_record_proto_goTypes = []any{
 	(*BackUpResponse)(nil),        // 16: loopkeeper.coordinator.v1.BackUpResponse
 	(*PruneRequest)(nil),          // 17: loopkeeper.coordinator.v1.PruneRequest
 	(*PruneResponse)(nil),         // 18: loopkeeper.coordinator.v1.PruneResponse
-	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
-	(*Ref)(nil),                   // 20: loopkeeper.coordinator.v1.Ref
+	(*Dropped)(nil),               // 19: loopkeeper.coordinator.v1.Dropped
+	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
+	(*Ref)(nil),                   // 21: loopkeeper.coordinator.v1.Ref
 }
 var file_loopkeeper_coordinator_v1_record_proto_depIdxs = []int32{
 	2,  // 0: loopkeeper.coordinator.v1.WhyResponse.bases:type_name -> loopkeeper.coordinator.v1.Basis
-	19, // 1: loopkeeper.coordinator.v1.Basis.time:type_name -> google.protobuf.Timestamp
-	20, // 2: loopkeeper.coordinator.v1.Basis.bodies:type_name -> loopkeeper.coordinator.v1.Ref
+	20, // 1: loopkeeper.coordinator.v1.Basis.time:type_name -> google.protobuf.Timestamp
+	21, // 2: loopkeeper.coordinator.v1.Basis.bodies:type_name -> loopkeeper.coordinator.v1.Ref
 	5,  // 3: loopkeeper.coordinator.v1.AuditResponse.checks:type_name -> loopkeeper.coordinator.v1.Check
 	14, // 4: loopkeeper.coordinator.v1.VerifyLedgerResponse.problems:type_name -> loopkeeper.coordinator.v1.Problem
-	0,  // 5: loopkeeper.coordinator.v1.RecordService.Why:input_type -> loopkeeper.coordinator.v1.WhyRequest
-	3,  // 6: loopkeeper.coordinator.v1.RecordService.Audit:input_type -> loopkeeper.coordinator.v1.AuditRequest
-	6,  // 7: loopkeeper.coordinator.v1.RecordService.ReplayRun:input_type -> loopkeeper.coordinator.v1.ReplayRunRequest
-	8,  // 8: loopkeeper.coordinator.v1.RecordService.ExportRun:input_type -> loopkeeper.coordinator.v1.ExportRunRequest
-	10, // 9: loopkeeper.coordinator.v1.RecordService.ImportRun:input_type -> loopkeeper.coordinator.v1.ImportRunRequest
-	12, // 10: loopkeeper.coordinator.v1.RecordService.VerifyLedger:input_type -> loopkeeper.coordinator.v1.VerifyLedgerRequest
-	15, // 11: loopkeeper.coordinator.v1.RecordService.BackUp:input_type -> loopkeeper.coordinator.v1.BackUpRequest
-	17, // 12: loopkeeper.coordinator.v1.RecordService.Prune:input_type -> loopkeeper.coordinator.v1.PruneRequest
-	1,  // 13: loopkeeper.coordinator.v1.RecordService.Why:output_type -> loopkeeper.coordinator.v1.WhyResponse
-	4,  // 14: loopkeeper.coordinator.v1.RecordService.Audit:output_type -> loopkeeper.coordinator.v1.AuditResponse
-	7,  // 15: loopkeeper.coordinator.v1.RecordService.ReplayRun:output_type -> loopkeeper.coordinator.v1.ReplayRunResponse
-	9,  // 16: loopkeeper.coordinator.v1.RecordService.ExportRun:output_type -> loopkeeper.coordinator.v1.ExportRunResponse
-	11, // 17: loopkeeper.coordinator.v1.RecordService.ImportRun:output_type -> loopkeeper.coordinator.v1.ImportRunResponse
-	13, // 18: loopkeeper.coordinator.v1.RecordService.VerifyLedger:output_type -> loopkeeper.coordinator.v1.VerifyLedgerResponse
-	16, // 19: loopkeeper.coordinator.v1.RecordService.BackUp:output_type -> loopkeeper.coordinator.v1.BackUpResponse
-	18, // 20: loopkeeper.coordinator.v1.RecordService.Prune:output_type -> loopkeeper.coordinator.v1.PruneResponse
-	13, // [13:21] is the sub-list for method output_type
-	5,  // [5:13] is the sub-list for method input_type
-	5,  // [5:5] is the sub-list for extension type_name
-	5,  // [5:5] is the sub-list for extension extendee
-	0,  // [0:5] is the sub-list for field type_name
+	19, // 5: loopkeeper.coordinator.v1.PruneResponse.dropped:type_name -> loopkeeper.coordinator.v1.Dropped
+	0,  // 6: loopkeeper.coordinator.v1.RecordService.Why:input_type -> loopkeeper.coordinator.v1.WhyRequest
+	3,  // 7: loopkeeper.coordinator.v1.RecordService.Audit:input_type -> loopkeeper.coordinator.v1.AuditRequest
+	6,  // 8: loopkeeper.coordinator.v1.RecordService.ReplayRun:input_type -> loopkeeper.coordinator.v1.ReplayRunRequest
+	8,  // 9: loopkeeper.coordinator.v1.RecordService.ExportRun:input_type -> loopkeeper.coordinator.v1.ExportRunRequest
+	10, // 10: loopkeeper.coordinator.v1.RecordService.ImportRun:input_type -> loopkeeper.coordinator.v1.ImportRunRequest
+	12, // 11: loopkeeper.coordinator.v1.RecordService.VerifyLedger:input_type -> loopkeeper.coordinator.v1.VerifyLedgerRequest
+	15, // 12: loopkeeper.coordinator.v1.RecordService.BackUp:input_type -> loopkeeper.coordinator.v1.BackUpRequest
+	17, // 13: loopkeeper.coordinator.v1.RecordService.Prune:input_type -> loopkeeper.coordinator.v1.PruneRequest
+	1,  // 14: loopkeeper.coordinator.v1.RecordService.Why:output_type -> loopkeeper.coordinator.v1.WhyResponse
+	4,  // 15: loopkeeper.coordinator.v1.RecordService.Audit:output_type -> loopkeeper.coordinator.v1.AuditResponse
+	7,  // 16: loopkeeper.coordinator.v1.RecordService.ReplayRun:output_type -> loopkeeper.coordinator.v1.ReplayRunResponse
+	9,  // 17: loopkeeper.coordinator.v1.RecordService.ExportRun:output_type -> loopkeeper.coordinator.v1.ExportRunResponse
+	11, // 18: loopkeeper.coordinator.v1.RecordService.ImportRun:output_type -> loopkeeper.coordinator.v1.ImportRunResponse
+	13, // 19: loopkeeper.coordinator.v1.RecordService.VerifyLedger:output_type -> loopkeeper.coordinator.v1.VerifyLedgerResponse
+	16, // 20: loopkeeper.coordinator.v1.RecordService.BackUp:output_type -> loopkeeper.coordinator.v1.BackUpResponse
+	18, // 21: loopkeeper.coordinator.v1.RecordService.Prune:output_type -> loopkeeper.coordinator.v1.PruneResponse
+	14, // [14:22] is the sub-list for method output_type
+	6,  // [6:14] is the sub-list for method input_type
+	6,  // [6:6] is the sub-list for extension type_name
+	6,  // [6:6] is the sub-list for extension extendee
+	0,  // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_loopkeeper_coordinator_v1_record_proto_init() }
@@ -1429,7 +1570,7 @@ func file_loopkeeper_coordinator_v1_record_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loopkeeper_coordinator_v1_record_proto_rawDesc), len(file_loopkeeper_coordinator_v1_record_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   19,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
