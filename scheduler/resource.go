@@ -90,6 +90,11 @@ func (r *resource) next() time.Duration {
 
 // queues are what waits for each resource, by name.
 func (p *Planner) queues() []Queue {
+	for name, r := range p.caps { // also where nothing of it is shown
+		if r.Behind > 0 {
+			p.resource(name)
+		}
+	}
 	var out []Queue
 	for i := range p.resources {
 		r := &p.resources[i]

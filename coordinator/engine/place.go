@@ -73,8 +73,8 @@ func priority(p run.Priority) scheduler.Priority {
 }
 
 // snapshot is what a placement sees.
-func (e *Engine) snapshot(now time.Time, nodes []scheduler.Node, tasks []scheduler.Task) scheduler.Snapshot {
-	return scheduler.Snapshot{Now: now, Nodes: nodes, Waiting: tasks, Resources: e.resources.snapshot(e.heldResources(), now),
+func (e *Engine) snapshot(now time.Time, nodes []scheduler.Node, tasks []scheduler.Task, shown map[string]candidate) scheduler.Snapshot {
+	return scheduler.Snapshot{Now: now, Nodes: nodes, Waiting: tasks, Resources: e.resources.snapshot(e.heldResources(), e.behind(shown), now),
 		Received: e.received.snapshot(now)}
 }
 
@@ -140,7 +140,7 @@ func (t *turn) placeAttempts() {
 	for a, b := range backoffs {
 		a.noteBackoff(b)
 	}
-	for _, d := range e.o.Place(e.snapshot(t.now, nodes, tasks)).Decisions {
+	for _, d := range e.o.Place(e.snapshot(t.now, nodes, tasks, candidates)).Decisions {
 		c, known := candidates[d.Task]
 		t.carryOut(d, c, known)
 	}

@@ -350,7 +350,7 @@ func (e *Engine) Snapshot(ctx context.Context) (scheduler.Snapshot, error) {
 	return ask(ctx, e, func(t *turn) func() (scheduler.Snapshot, error) {
 		t.place = true // reading the nodes settles what time has settled, which a placement has to see
 		nodes := e.nodes(t.now)
-		tasks, _, _ := e.waiting(t.now, nodes)
-		return reply(e.snapshot(t.now, nodes, tasks), nil)
+		tasks, shown, _ := e.waiting(t.now, nodes)
+		return reply(e.snapshot(t.now, nodes, tasks, shown), nil)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loopkeeper/loopkeeper/coordinator/run"
 	"github.com/loopkeeper/loopkeeper/scheduler"
 )
 
@@ -64,13 +65,42 @@ func (r resources) taken(names []string, now time.Time) {
 }
 
 // snapshot is the limits with what is in use. A name without a limit is not in it.
-func (r resources) snapshot(held map[string]int, now time.Time) map[string]scheduler.Resource {
+func (r resources) snapshot(held, behind map[string]int, now time.Time) map[string]scheduler.Resource {
 	if len(r.limits) == 0 {
 		return nil
 	}
 	out := make(map[string]scheduler.Resource, len(r.limits))
 	for name, l := range r.limits {
-		out[name] = scheduler.Resource{Cap: l.Cap, InUse: held[name], Rate: l.Rate, Tokens: r.tokens(name, now)}
+		out[name] = scheduler.Resource{Cap: l.Cap, InUse: held[name], Rate: l.Rate, Tokens: r.tokens(name, now), Behind: behind[name]}
+	}
+	return out
+}
+
+// behind counts, by resource, what waits to hold it and is not shown to a placement: items beyond the window, those in backoff, calls
+// of tools. Of a step that is judged they count as its own model's.
+func (e *Engine) behind(shown map[string]candidate) map[string]int {
+	if len(e.resources.limits) == 0 {
+		return nil
+	}
+	type step struct {
+		of  *active
+		pos int
+	}
+	seen := map[step]int{}
+	for _, c := range shown {
+		seen[step{c.run, c.ticket.Pos}]++
+	}
+	out := map[string]int{}
+	for _, a := range e.order {
+		if a.state.Status != run.Running {
+			continue
+		}
+		for st := range a.state.Open {
+			rest := st.Counts.Waiting - seen[step{a, st.Pos}]
+			for _, name := range e.resources.of(st.Uses(), a.uses(st.Model)) {
+				out[name] += rest
+			}
+		}
 	}
 	return out
 }

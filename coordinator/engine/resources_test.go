@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -167,7 +168,7 @@ func TestTokensOfARate(t *testing.T) {
 	if next := r.next(at); next.Sub(at) < 2*time.Second || next.Sub(at) > 2*time.Second+10*time.Millisecond {
 		t.Errorf("next in %s", next.Sub(at))
 	}
-	if s := r.snapshot(map[string]int{"site": 2}, at)["site"]; s != (scheduler.Resource{InUse: 2, Rate: 0.5}) {
+	if s := r.snapshot(map[string]int{"site": 2}, map[string]int{"site": 9}, at)["site"]; s != (scheduler.Resource{InUse: 2, Rate: 0.5, Behind: 9}) {
 		t.Errorf("%+v", s)
 	}
 	for _, c := range [][2]string{{"model:llama3", "llama3:latest"}, {"model:llama3:latest", "llama3"}} {
@@ -175,4 +176,33 @@ func TestTokensOfARate(t *testing.T) {
 			t.Errorf("%s holds %v, want %s", c[1], got, c[0])
 		}
 	}
+}
+
+// What waits for a resource is counted in full: a placement is shown the first few hundred items of a step.
+func TestAQueueCountsWhatAPlacementIsNotShown(t *testing.T) {
+	p := program(t, `await all([
+		batch({ model: "small:8b", prompt: "{{item}}", items: input.items, uses: ["site"] }),
+		batch({ model: "small:8b", prompt: "{{item}}", items: ["a", "b"] })]);`)
+	synctest.Test(t, func(t *testing.T) {
+		f := newFarm(1)
+		f.takes = func(Attempt) time.Duration { return time.Hour }
+		r := newRig(t, f, Options{Resources: map[string]Resource{"site": {Cap: 2}, "model:small:8b": {Cap: 3}}})
+		id := r.submit(p, items(900))
+		time.Sleep(20 * time.Second)
+		snap, err := r.e.Snapshot(t.Context())
+		if err != nil || len(snap.Waiting) >= 900 {
+			t.Fatalf("%d of 900 items are shown, %v", len(snap.Waiting), err)
+		}
+		got := map[string]int{}
+		for _, q := range scheduler.Place(snap, scheduler.Limits{}).Queues {
+			got[q.Resource] = q.InUse*10000 + q.Waiting
+		}
+		if want := map[string]int{"site": 10899, "model:small:8b": 30899}; !maps.Equal(got, want) {
+			t.Errorf("calls that hold it × 10000 and that wait: %v, want %v", got, want)
+		}
+		if _, err := r.e.Cancel(t.Context(), id, "enough"); err != nil {
+			t.Fatal(err)
+		}
+		r.wait(id)
+	})
 }
