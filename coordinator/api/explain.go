@@ -39,7 +39,7 @@ func (s *Server) explainModel(ctx context.Context, r *coordinatorv1.ExplainReque
 	}
 	_, why := scheduler.Admit(f.snap, model, asked, s.o.Limits)
 	e := explanation(model, why)
-	e.Need, e.Note = s.need(f.snap, model, asked)
+	e.Need, e.Note = s.need(f.snap, model, asked, why)
 	out := &coordinatorv1.ExplainResponse{Explanations: []*coordinatorv1.Explanation{e}}
 	if out.Decisions, err = s.decisionsOn(ctx, model); err != nil {
 		return nil, err
@@ -157,23 +157,34 @@ func has(snap scheduler.Snapshot, name string) bool {
 	})
 }
 
-// need breaks a model's need down by part, from the first node that knows its shape, and says when the context that was asked
-// for is more than the model takes.
-func (s *Server) need(snap scheduler.Snapshot, name string, asked int) (*coordinatorv1.Need, string) {
-	for _, n := range snap.Nodes {
-		for _, m := range n.Models {
-			if ollamaName(m.Name) != ollamaName(name) || m.Shape == nil {
-				continue
-			}
-			c := scheduler.Context(m, asked, s.o.Limits)
-			note := ""
-			if asked > c {
-				note = fmt.Sprintf("a context of %d tokens was asked for, the model takes %d at most: it is capped", asked, c)
-			}
-			return needMessage(scheduler.NeedFor(*m.Shape, c, scheduler.Slots(n, m), scheduler.NeedOptions{GPUs: 1})), note
+// need breaks a model's need down by part on the machine that a call of it would go to, else on the first whose memory is known, and
+// says when the context that was asked for is more than the model takes.
+func (s *Server) need(snap scheduler.Snapshot, name string, asked int, why scheduler.Explanation) (need *coordinatorv1.Need, note string) {
+	r := scheduler.Fit(snap, scheduler.FitQuestion{Model: name, Context: asked}, s.o.Limits)
+	if r.Known && asked > r.Context {
+		note = fmt.Sprintf("a context of %d tokens was asked for, the model takes %d at most: it is capped", asked, r.Context)
+	}
+	best := soonest(why)
+	for _, n := range r.Nodes {
+		if n.Need.Total() > 0 && (need == nil || n.Node == best) {
+			need = needMessage(n.Need)
 		}
 	}
-	return nil, ""
+	return need, note
+}
+
+// soonest is the id of the node on which a call would end first, "" when none could take it.
+func soonest(why scheduler.Explanation) (id string) {
+	var end time.Duration
+	for _, n := range why.Nodes {
+		switch n.Verdict {
+		case scheduler.VerdictFits, scheduler.VerdictWait, scheduler.VerdictChosen:
+			if f := n.Expect.Finish(); id == "" || f < end {
+				id, end = n.Node, f
+			}
+		}
+	}
+	return id
 }
 
 func needMessage(n scheduler.Need) *coordinatorv1.Need {

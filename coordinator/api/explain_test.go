@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
+	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
 )
 
 func TestExplainAModel(t *testing.T) {
@@ -28,6 +29,21 @@ func TestExplainAModel(t *testing.T) {
 	huge := explain("huge:70b", 0).GetNodes()[0]
 	if huge.GetNeedBytes() <= huge.GetAvailableBytes() || huge.GetShortBytes() != huge.GetNeedBytes()-huge.GetAvailableBytes() || huge.GetWhy() == "" {
 		t.Errorf("the verdict is %v", huge)
+	}
+}
+
+// The need at the head is that of the machine that a call would go to, and not of the first one that has the model.
+func TestTheNeedIsThatOfTheMachineThatACallGoesTo(t *testing.T) {
+	barn := newMachine("barn")
+	barn.report.Slots = 4
+	barn.report.Loaded = []*workerv1.LoadedModel{{Name: "small:1b", Digest: "aa", Context: 4096, SizeBytes: 3 << 30, VramBytes: 3 << 30}}
+	r := newRig(t, newMachine("attic"), barn)
+	e, err := r.client.Explain(t.Context(), &coordinatorv1.ExplainRequest{Subject: &coordinatorv1.ExplainRequest_Model{Model: "small:1b"}, Context: 4096})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kv, got := uint64(16*8*64*2*2*4096*4), e.GetExplanations()[0].GetNeed().GetKvBytes(); got != kv {
+		t.Errorf("a cache of %d, want %d, of four slots", got, kv)
 	}
 }
 
