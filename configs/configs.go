@@ -28,6 +28,10 @@ type Config struct {
 	// Resources limits what calls hold while they run, by name.
 	Resources Resources `yaml:"resources"`
 	Script    Script    `yaml:"script"`
+	// Workspaces are the folders that the tools of steps may use, by name.
+	Workspaces Workspaces `yaml:"workspaces"`
+	// Limits are what runs may use.
+	Limits Limits `yaml:"limits"`
 }
 
 // Coordinator holds the coordinator's settings.
@@ -97,5 +101,7 @@ func Default(hostname, dataDir string) Config {
 		Discovery:   Discovery{MDNS: true, Interval: 15 * time.Second},
 		Models:      Models{DefaultContext: 8192, IdleUnload: 5 * time.Minute, Pull: PullAsk},
 		Script:      Script{Memory: 512 << 20, CPU: 10 * time.Second},
+		Limits: Limits{Budget: Budget{ArtifactBytes: 64 << 20, SpawnDepth: 8}, CallSeconds: 1800, Width: 1, LeastSeconds: 24 * 3600,
+			MostSeconds: 30 * 24 * 3600},
 	}
 }

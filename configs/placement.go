@@ -18,7 +18,14 @@ type Node struct {
 	Reserve Size `yaml:"reserve" json:"reserve_bytes"`
 	// MaxCalls is how many calls may run there at once, over all models. Default 0: as many as its slots.
 	MaxCalls int `yaml:"max_calls" json:"max_calls"`
+	// KVType is what OLLAMA_KV_CACHE_TYPE is set to for its Ollama, which tells nobody: f16, q8_0 or q4_0. Default: f16.
+	KVType string `yaml:"kv_type" json:"kv_type"`
+	// GPUOverhead is what OLLAMA_GPU_OVERHEAD is set to for its Ollama, which tells nobody: kept free on each GPU. Default 0.
+	GPUOverhead Size `yaml:"gpu_overhead" json:"gpu_overhead_bytes"`
 }
+
+// kvTypes are the types of a KV cache that Ollama knows.
+var kvTypes = []string{"f16", "q8_0", "q4_0"}
 
 // Resource is the limit of something that calls hold while they run.
 type Resource struct {
@@ -71,7 +78,7 @@ func (n Node) Location() (*time.Location, error) {
 	return z, nil
 }
 
-// String is "Mon-Fri 18:00-08:00 Europe/Berlin, reserve 2 GiB, 1 call".
+// String is "Mon-Fri 18:00-08:00 Europe/Berlin, reserve 2 GiB, max_calls 1".
 func (n Node) String() string {
 	var said []string
 	if len(n.Hours) > 0 {
@@ -82,6 +89,12 @@ func (n Node) String() string {
 	}
 	if n.MaxCalls > 0 {
 		said = append(said, fmt.Sprintf("max_calls %d", n.MaxCalls))
+	}
+	if n.KVType != "" {
+		said = append(said, "kv_type "+n.KVType)
+	}
+	if n.GPUOverhead > 0 {
+		said = append(said, "gpu_overhead "+n.GPUOverhead.String())
 	}
 	return strings.Join(said, ", ")
 }
@@ -175,6 +188,8 @@ func (n Node) validate() (key string, err error) {
 		return ".zone", fmt.Errorf("is the time zone of hours, and there are none")
 	case n.MaxCalls < 0:
 		return ".max_calls", fmt.Errorf("want at least 0, got %d", n.MaxCalls)
+	case n.KVType != "" && !slices.Contains(kvTypes, n.KVType):
+		return ".kv_type", fmt.Errorf("want %s, as OLLAMA_KV_CACHE_TYPE there, got %q", strings.Join(kvTypes, ", "), n.KVType)
 	}
 	return "", nil
 }

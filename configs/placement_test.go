@@ -19,6 +19,8 @@ nodes:
     zone: Europe/Berlin
     reserve: 2 GiB
     max_calls: 1
+    kv_type: q8_0
+    gpu_overhead: 1 GiB
 resources:
   http:example.org: {cap: 2, rate: 0.5, burst: 5}
 `
@@ -30,7 +32,7 @@ func TestPlacementSettings(t *testing.T) {
 	}
 	den := c.Nodes["den"]
 	if c.Models.Pins.String() != "qwen3:8b: attic, den" || c.Models.IdleUnload != 0 || c.Models.Pull != PullAuto || den.Reserve != 2<<30 ||
-		den.MaxCalls != 1 || c.Resources["http:example.org"] != (Resource{2, 0.5, 5}) {
+		den.MaxCalls != 1 || den.KVType != "q8_0" || den.GPUOverhead != 1<<30 || c.Resources["http:example.org"] != (Resource{2, 0.5, 5}) {
 		t.Errorf("read %+v, %+v, %+v", c.Models, c.Nodes, c.Resources)
 	}
 	for key, want := range map[string]string{"models.pins": "yaml:2", "models.pins.qwen3:8b[1]": "yaml:2:30", "nodes.den.hours[1]": "yaml:8:36", "nodes": "yaml:6"} {
@@ -38,7 +40,7 @@ func TestPlacementSettings(t *testing.T) {
 			t.Errorf("%s is said to come from %s, want %s", key, from[key], want)
 		}
 	}
-	for key, want := range map[string]string{"nodes": "den: Mon-Fri 18:00-08:00 + Sat,Sun Europe/Berlin, reserve 2 GiB, max_calls 1", "resources": "http:example.org: cap 2, rate 0.5, burst 5"} {
+	for key, want := range map[string]string{"nodes": "den: Mon-Fri 18:00-08:00 + Sat,Sun Europe/Berlin, reserve 2 GiB, max_calls 1, kv_type q8_0, gpu_overhead 1 GiB", "resources": "http:example.org: cap 2, rate 0.5, burst 5"} {
 		if got := settingOf(key).get(&c); got.(interface{ String() string }).String() != want {
 			t.Errorf("%s is shown as %s", key, got)
 		}
@@ -57,6 +59,8 @@ func TestFaultsOfPlacementNameTheirPlace(t *testing.T) {
 		"a reserve in GB":          {"nodes:\n  den:\n    reserve: 2GB\n", `loopkeeper.yaml:3:14: nodes: want a size such as 24 GiB or 512 MiB, or bytes, got "2GB"`},
 		"calls in words":           {"nodes:\n  den:\n    max_calls: one\n", `loopkeeper.yaml:3:16: nodes: want a whole number, got "one"`},
 		"fewer than no calls":      {"nodes:\n  den:\n    max_calls: -1\n", `nodes.den.max_calls (file loopkeeper.yaml:3:16): want at least 0, got -1`},
+		"a cache of no type":       {"nodes:\n  den:\n    kv_type: q8\n", `nodes.den.kv_type (file loopkeeper.yaml:3:14): want f16, q8_0, q4_0, as OLLAMA_KV_CACHE_TYPE there, got "q8"`},
+		"an overhead in words":     {"nodes:\n  den:\n    gpu_overhead: some\n", `loopkeeper.yaml:3:19: nodes: want a size such as 24 GiB`},
 		"an unknown key of a node": {"nodes:\n  den:\n    hour: [x]\n", `loopkeeper.yaml:3:5: unknown field "hour"`},
 		"a pin without a list":     {"models:\n  pins: {m: den}\n", `loopkeeper.yaml:2:13: models.pins: want a list, got "den"`},
 		"a pin to nowhere":         {"models:\n  pins:\n    m: []\n", `models.pins.m (file loopkeeper.yaml:3:5): want the names of the machines that keep m loaded`},

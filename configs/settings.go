@@ -47,8 +47,19 @@ var settings = []setting{
 	text("models.pull", func(c *Config) *string { return &c.Models.Pull }, "LOOPKEEPER_PULL"),
 	{key: "nodes", get: func(c *Config) any { return c.Nodes }},
 	{key: "resources", get: func(c *Config) any { return c.Resources }},
+	{key: "workspaces", get: func(c *Config) any { return c.Workspaces }},
 	size("script.memory_bytes", func(c *Config) *uint64 { return &c.Script.Memory }),
 	span("script.cpu", func(c *Config) *time.Duration { return &c.Script.CPU }),
+	amount("limits.active_seconds", func(c *Config) *int64 { return &c.Limits.ActiveSeconds }),
+	amount("limits.tokens", func(c *Config) *int64 { return &c.Limits.Tokens }),
+	amount("limits.calls", func(c *Config) *int64 { return &c.Limits.Calls }),
+	amount("limits.artifact_bytes", func(c *Config) *int64 { return &c.Limits.ArtifactBytes }),
+	amount("limits.spawn_depth", func(c *Config) *int64 { return &c.Limits.SpawnDepth }),
+	amount("limits.call_seconds", func(c *Config) *int64 { return &c.Limits.CallSeconds }),
+	number("limits.width", func(c *Config) *int { return &c.Limits.Width }),
+	amount("limits.least_seconds", func(c *Config) *int64 { return &c.Limits.LeastSeconds }),
+	amount("limits.most_seconds", func(c *Config) *int64 { return &c.Limits.MostSeconds }),
+	{key: "limits.workflows", get: func(c *Config) any { return c.Limits.Workflows }},
 }
 
 func text(key string, at func(*Config) *string, env ...string) setting {
@@ -73,6 +84,10 @@ func number(key string, at func(*Config) *int, env ...string) setting {
 		}
 		return nil
 	}, func(c *Config) any { return *at(c) }}
+}
+
+func amount(key string, at func(*Config) *int64) setting {
+	return setting{key: key, get: func(c *Config) any { return *at(c) }}
 }
 
 func size(key string, at func(*Config) *uint64) setting {
@@ -122,6 +137,12 @@ func validate(c *Config) (key string, err error) {
 		return "worker.ollama", fmt.Errorf("want a URL such as http://127.0.0.1:11434, got %q", c.Worker.Ollama)
 	}
 	if key, err := c.Worker.Hardware.validate(); err != nil {
+		return key, err
+	}
+	if key, err := validateWorkspaces(c); err != nil {
+		return key, err
+	}
+	if key, err := c.Limits.validate(); err != nil {
 		return key, err
 	}
 	return validateAddresses(c)

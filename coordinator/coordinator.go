@@ -22,6 +22,7 @@ import (
 	"github.com/loopkeeper/loopkeeper/coordinator/fleet"
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
 	"github.com/loopkeeper/loopkeeper/coordinator/pull"
+	"github.com/loopkeeper/loopkeeper/coordinator/run"
 	"github.com/loopkeeper/loopkeeper/coordinator/script"
 	"github.com/loopkeeper/loopkeeper/coordinator/tools"
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
@@ -51,9 +52,11 @@ type Options struct {
 	Nodes     map[string]engine.NodeLimits // by id or name
 	Resources map[string]engine.Resource   // limits of what calls hold, by name
 	Pulls     PullPolicy
-	Spaces    []tools.Workspace // the folders that tools may use, and nothing else of this machine
-	EffectLog *tools.EffectLog  // the tool effect.log, for tests; nil: there is none
-	Grace     time.Duration     // how long after a start a call waits for its node to come back; 0: the engine's default
+	Default   run.Limits            // budgets of runs where neither they nor their workflow set any
+	Budgets   map[string]run.Limits // of single workflows, by name; 0 is Default's, a negative number none
+	Spaces    []tools.Workspace     // the folders that tools may use, and nothing else of this machine
+	EffectLog *tools.EffectLog      // the tool effect.log, for tests; nil: there is none
+	Grace     time.Duration         // how long after a start a call waits for its node to come back; 0: the engine's default
 	Log       *slog.Logger
 }
 
@@ -81,7 +84,7 @@ func Start(ctx context.Context, o Options) (*Coordinator, error) {
 		return nil, err
 	}
 	c.engine = engine.New(engine.Options{Store: o.Store, Host: o.Host, MaxScripts: o.MaxRuns, ReattachGrace: o.Grace,
-		Tools: toolbox{c.tools}, Workflows: c.library.Find,
+		DefaultLimits: o.Default, Tools: toolbox{c.tools}, Workflows: c.library.Find,
 		Limits: o.limits(), Hours: o.Hours, Nodes: o.Nodes, Resources: o.Resources, Log: o.Log.With("part", "engine")})
 	fo := fleet.Options{Fleet: o.Fleet, Version: o.Version, Static: o.Workers, Local: o.Local, Interval: o.Interval, Dial: o.Dial,
 		LostAfter: o.LostAfter, Memory: o.Store, Lost: c.engine.Lost, Note: c.engine.Reported, Log: o.Log.With("part", "fleet")}
@@ -116,7 +119,7 @@ func (o Options) limits() scheduler.Limits {
 }
 
 func (c *Coordinator) newServer() *api.Server {
-	return api.New(api.Options{Engine: c.engine, Fleet: c.fleet, Store: c.o.Store, Host: c.o.Host, Library: c.library,
+	return api.New(api.Options{Engine: c.engine, Fleet: c.fleet, Store: c.o.Store, Host: c.o.Host, Library: c.library, Budgets: c.o.Budgets,
 		Limits: c.o.limits(), Context: c.engine.Context, Pulls: c.pulls, Suggest: c.suggester(), Settings: c.o.settings(), Version: c.o.Version, FleetID: c.o.Fleet, Name: c.o.Name, DataDir: c.o.DataDir,
 		Discovery: c.discovery(), Log: c.o.Log.With("part", "api")})
 }

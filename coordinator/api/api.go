@@ -11,6 +11,7 @@ import (
 	"github.com/loopkeeper/loopkeeper/coordinator/fleet"
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
 	"github.com/loopkeeper/loopkeeper/coordinator/pull"
+	"github.com/loopkeeper/loopkeeper/coordinator/run"
 	"github.com/loopkeeper/loopkeeper/coordinator/script"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
@@ -25,6 +26,7 @@ type Options struct {
 	Host      script.Host
 	Library   Library // workflows by name
 	Limits    scheduler.Limits
+	Budgets   map[string]run.Limits                           // of single workflows, by name; 0 is the default's, a negative number none
 	Context   func(snap scheduler.Snapshot, model string) int // of a model where nobody says one, tokens per slot; 0: the default
 	Pulls     *pull.Puller
 	Suggest   func(context.Context) ([]pull.Suggestion, error) // downloads that would pay; nil: nobody wants to know
@@ -53,6 +55,7 @@ func (s *Server) Register(g grpc.ServiceRegistrar) {
 	coordinatorv1.RegisterCoordinatorServiceServer(g, s)
 	coordinatorv1.RegisterSteerServiceServer(g, s)
 	coordinatorv1.RegisterWorkflowServiceServer(g, s)
+	s.registerRecords(g)
 }
 
 // Info implements the service.

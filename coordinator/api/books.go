@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/engine"
@@ -10,11 +9,6 @@ import (
 )
 
 // This file says how a run's budgets, its acceptance and its phases look on the wire.
-
-// runMessage is runMessage with what only the submission knew.
-func (s *Server) runMessage(_ context.Context, v engine.View) *coordinatorv1.Run {
-	return runMessage(v)
-}
 
 func limitMessage(l engine.LimitView) *coordinatorv1.Limit {
 	return &coordinatorv1.Limit{Name: l.Name, Limit: l.Limit, Spent: l.Spent, Overshoot: l.Overshoot, Worst: l.Worst}

@@ -20,7 +20,7 @@ import (
 
 // DescribeWorkflow implements the service.
 func (s *Server) DescribeWorkflow(ctx context.Context, r *coordinatorv1.DescribeWorkflowRequest) (*coordinatorv1.DescribeWorkflowResponse, error) {
-	p, _, err := s.program(ctx, r.GetBuiltIn(), r.GetBundle())
+	p, err := s.described(ctx, r)
 	if err != nil {
 		return nil, apierr.ToStatus(err)
 	}
@@ -29,6 +29,16 @@ func (s *Server) DescribeWorkflow(ctx context.Context, r *coordinatorv1.Describe
 		return nil, apierr.ToStatus(err)
 	}
 	return &coordinatorv1.DescribeWorkflowResponse{Name: p.Name, Description: i.Description, ParamsSchemaJson: i.ParamsSchema}, nil
+}
+
+// described finds the program that is to be described.
+func (s *Server) described(ctx context.Context, r *coordinatorv1.DescribeWorkflowRequest) (p script.Program, err error) {
+	if r.GetRunId() != "" {
+		_, p, err = s.pinned(ctx, r.GetRunId())
+		return p, err
+	}
+	p, _, err = s.program(ctx, r.GetBuiltIn(), r.GetBundle())
+	return p, err
 }
 
 // Submit implements the service: everything that can be known to fail fails here, before a run exists.
@@ -55,7 +65,8 @@ func (s *Server) submit(ctx context.Context, r *coordinatorv1.SubmitRequest) (*c
 			return &coordinatorv1.SubmitResponse{RunId: id, Existing: id != ""}, err
 		}
 	}
-	if job.TimeLimit, err = timeLimit(r.GetTimeLimitSeconds()); err != nil {
+	var by map[string]string
+	if job.Limits, by, err = s.budgets(r, job.Workflow); err != nil {
 		return nil, err
 	}
 	iface, err := s.describe(ctx, p)
@@ -68,6 +79,9 @@ func (s *Server) submit(ctx context.Context, r *coordinatorv1.SubmitRequest) (*c
 	if err := s.checkRefs(ctx, input, builtIn); err != nil {
 		return nil, err
 	}
+	if job.Submitted, err = s.submitted(ctx, iface.ParamsSchema, input); err != nil {
+		return nil, err
+	}
 	out := &coordinatorv1.SubmitResponse{}
 	if err := s.admit(ctx, r.GetModels(), builtIn, out); err != nil {
 		return nil, err
@@ -76,8 +90,12 @@ func (s *Server) submit(ctx context.Context, r *coordinatorv1.SubmitRequest) (*c
 		return out, nil
 	}
 	out.RunId, out.Existing, err = s.o.Engine.Submit(ctx, job)
-	if out.Existing { // the same key was sent twice at once
+	switch {
+	case err != nil:
+	case out.Existing: // the same key was sent twice at once
 		err = s.sameJob(ctx, out.RunId, job)
+	default:
+		err = s.keepOrigins(ctx, out.RunId, by)
 	}
 	return out, err
 }
@@ -204,7 +222,7 @@ func (s *Server) checkRefs(ctx context.Context, input json.RawMessage, sent bool
 		if err != nil {
 			return err
 		}
-		if has && sent && (r.bytes < 0 || r.bytes > dispatch.BodyLimit) {
+		if has && sent && !strings.HasSuffix(r.at, "/lines") && (r.bytes < 0 || r.bytes > dispatch.BodyLimit) {
 			if err := s.checkSize(ctx, r); err != nil {
 				return err
 			}

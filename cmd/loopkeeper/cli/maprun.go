@@ -100,7 +100,7 @@ func (a *app) mapRun(ctx context.Context, c *client, o mapOptions, base map[stri
 		keys[i] = item.key
 	}
 	in["keys"] = keys
-	j := job{builtIn: "map", input: in, models: []string{o.model, o.judge}, key: o.run.key, limit: o.run.limit, place: o.run.place, to: o.to}
+	j := job{builtIn: "map", input: in, models: []string{o.model, o.judge}, key: o.run.key, limit: o.run.limit, limits: o.run.limits, place: o.run.place, to: o.to}
 	id, err := a.start(ctx, c, j, o.run)
 	if err != nil || id == "" {
 		return nil, err

@@ -91,6 +91,8 @@ func (p *paramReader) set(ctx context.Context, text string, s paramSchema) (any,
 // the JSON in it.
 func (p *paramReader) fromFile(ctx context.Context, path string, s paramSchema) (any, error) {
 	switch {
+	case s.Format == "lines":
+		return p.lines(ctx, path)
 	case s.is("string"):
 		return readText(path)
 	case s.Type != nil && !s.file() && !s.files():
@@ -120,7 +122,7 @@ func (p *paramReader) resolve(ctx context.Context, v any, s paramSchema, dir str
 	switch v := v.(type) {
 	case string:
 		path, ok := strings.CutPrefix(v, "@")
-		if !ok || !s.file() && !s.files() {
+		if !ok || !s.file() && !s.files() && s.Format != "lines" {
 			return v, nil
 		}
 		if !filepath.IsAbs(path) {

@@ -85,6 +85,6 @@ func (a *app) plan(ctx context.Context, o planOptions, goal string) error {
 			return err
 		}
 	}
-	return a.runJob(ctx, c, job{builtIn: "plan", input: in, models: []string{o.planner, o.model, o.judge}, key: o.run.key, limit: o.run.limit, place: o.run.place,
+	return a.runJob(ctx, c, job{builtIn: "plan", input: in, models: []string{o.planner, o.model, o.judge}, key: o.run.key, limit: o.run.limit, limits: o.run.limits, place: o.run.place,
 		to: destination{out: o.out, text: true}}, o.run)
 }

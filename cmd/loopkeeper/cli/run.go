@@ -12,7 +12,6 @@ import (
 
 	"github.com/loopkeeper/loopkeeper/cmd/loopkeeper/ui"
 	"github.com/loopkeeper/loopkeeper/coordinator/script"
-	"github.com/loopkeeper/loopkeeper/coordinator/workflows"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
 )
@@ -75,7 +74,7 @@ func (a *app) run(ctx context.Context, o runOptions, name string) error {
 	if j.input, err = reader.read(ctx, o.input, o.sets); err != nil {
 		return err
 	}
-	j.models, j.key, j.limit, j.place = o.models, o.run.key, o.run.limit, o.run.place
+	j.models, j.key, j.limit, j.limits, j.place = o.models, o.run.key, o.run.limit, o.run.limits, o.run.place
 	return a.runJob(ctx, c, j, o.run)
 }
 
@@ -92,7 +91,7 @@ func (a *app) runJob(ctx context.Context, c *client, j job, f runFlags) error {
 	return a.showOutputs(ctx, c, r, j.to.out)
 }
 
-// workflow finds what name means: a file, else a built-in workflow.
+// workflow finds what name means: a file, else a workflow that is built in or was added.
 func workflow(name string) (job, error) {
 	if info, err := os.Stat(name); err == nil && !info.IsDir() {
 		if _, err := readText(name); err != nil { // the bundler would read what never ends
@@ -100,10 +99,8 @@ func workflow(name string) (job, error) {
 		}
 		return bundled(name)
 	}
-	if !strings.ContainsAny(name, "./\\") {
-		if _, ok := workflows.Lookup(name); ok {
-			return job{builtIn: name}, nil
-		}
+	if !strings.ContainsAny(name, "./\\") { // the coordinator knows which names there are
+		return job{builtIn: name}, nil
 	}
 	return job{}, apierr.New(apierr.NotFound, "there is no script %s and no built-in workflow of that name", name).
 		WithNext("loopkeeper workflows", "check the path of the script")

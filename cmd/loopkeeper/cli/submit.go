@@ -20,6 +20,7 @@ type job struct {
 	models  []string // known to be needed
 	key     string
 	limit   time.Duration // of active time; 0: the default
+	limits  map[string]int64
 	place   precedence
 	to      destination
 }
@@ -34,6 +35,7 @@ type precedence struct {
 type runFlags struct {
 	key    string
 	limit  time.Duration
+	limits map[string]int64 // by name, 0 for none
 	detach bool
 	dryRun bool
 	wait   bool
@@ -43,6 +45,7 @@ type runFlags struct {
 func (f *runFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.key, "key", "", "idempotency `KEY`: the same key names the same run, whatever happens in between")
 	c.Flags().DurationVar(&f.limit, "time-limit", 0, "most active `TIME` of the run, such as 2h; whole seconds")
+	c.Flags().StringToInt64Var(&f.limits, "limit", nil, "most that the run may use, `NAME=N`: tokens, calls, artifact_bytes, spawn_depth or active_seconds; 0: any; may be repeated")
 	c.Flags().BoolVar(&f.detach, "detach", false, "start the run and return at once")
 	c.Flags().StringVar(&f.place.priority, "priority", "normal", "`PRIORITY` of its calls on every machine: interactive goes before normal, that before batch")
 	c.Flags().Float64Var(&f.place.weight, "weight", 1, "share `N` of the machines beside other runs of the same priority")
@@ -73,7 +76,7 @@ func (a *app) submit(ctx context.Context, c *client, j job, dry bool) (*coordina
 	if err != nil {
 		return nil, fmt.Errorf("write the input as JSON: %w", err)
 	}
-	r := &coordinatorv1.SubmitRequest{InputJson: raw, Key: j.key, DryRun: dry, Models: distinct(j.models), TimeLimitSeconds: int64(j.limit / time.Second),
+	r := &coordinatorv1.SubmitRequest{InputJson: raw, Key: j.key, DryRun: dry, Models: distinct(j.models), TimeLimitSeconds: int64(j.limit / time.Second), Limits: j.limits,
 		Priority: j.place.priority, Weight: j.place.weight}
 	if j.bundle != nil {
 		r.Workflow = &coordinatorv1.SubmitRequest_Bundle{Bundle: j.bundle}

@@ -3,13 +3,10 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/loopkeeper/loopkeeper/proto/apierr"
-	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
 )
 
 const (
@@ -80,25 +77,5 @@ func upload(ctx context.Context, c *client, path string) (ref, error) {
 	if err != nil {
 		return ref{}, err
 	}
-	stream, err := c.PutArtifact(ctx)
-	if err != nil {
-		return ref{}, err
-	}
-	name := path
-	for first := true; first || len(text) > 0; first = false {
-		n := min(len(text), chunkBytes)
-		err := stream.Send(&coordinatorv1.PutArtifactRequest{Chunk: []byte(text[:n]), Name: name})
-		if err == io.EOF {
-			break // the reason comes with the answer
-		}
-		if err != nil {
-			return ref{}, err
-		}
-		text, name = text[n:], ""
-	}
-	r, err := stream.CloseAndRecv()
-	if err != nil {
-		return ref{}, apierr.Wrap(apierr.FromStatus(err), apierr.Unavailable, "upload %s", path)
-	}
-	return ref{r.GetRef().GetSha256(), path, r.GetRef().GetBytes()}, nil
+	return uploadFrom(ctx, c, path, strings.NewReader(text))
 }

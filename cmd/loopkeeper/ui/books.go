@@ -69,7 +69,7 @@ func limitText(l *coordinatorv1.Limit) string {
 	return text + ifAny(", set by ", setBy[l.GetSetBy()])
 }
 
-var setBy = map[string]string{"run": "this run", "workflow": "its workflow", "default": "the default"}
+var setBy = map[string]string{"run": "this run", "workflow": "its workflow", "default": "the default", "parent": "its parent", "base": "the run that it builds on"}
 
 // Accepted says what was expected against what was done, and what counts as done although it failed, or failed unseen.
 func (s Style) Accepted(a *coordinatorv1.Acceptance) string {

@@ -473,6 +473,7 @@ type DescribeWorkflowRequest struct {
 	//
 	//	*DescribeWorkflowRequest_BuiltIn
 	//	*DescribeWorkflowRequest_Bundle
+	//	*DescribeWorkflowRequest_RunId
 	Workflow      isDescribeWorkflowRequest_Workflow `protobuf_oneof:"workflow"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -533,21 +534,36 @@ func (x *DescribeWorkflowRequest) GetBundle() *Bundle {
 	return nil
 }
 
+func (x *DescribeWorkflowRequest) GetRunId() string {
+	if x != nil {
+		if x, ok := x.Workflow.(*DescribeWorkflowRequest_RunId); ok {
+			return x.RunId
+		}
+	}
+	return ""
+}
+
 type isDescribeWorkflowRequest_Workflow interface {
 	isDescribeWorkflowRequest_Workflow()
 }
 
 type DescribeWorkflowRequest_BuiltIn struct {
-	BuiltIn string `protobuf:"bytes,1,opt,name=built_in,json=builtIn,proto3,oneof"`
+	BuiltIn string `protobuf:"bytes,1,opt,name=built_in,json=builtIn,proto3,oneof"` // or added
 }
 
 type DescribeWorkflowRequest_Bundle struct {
 	Bundle *Bundle `protobuf:"bytes,2,opt,name=bundle,proto3,oneof"`
 }
 
+type DescribeWorkflowRequest_RunId struct {
+	RunId string `protobuf:"bytes,3,opt,name=run_id,json=runId,proto3,oneof"` // a unique prefix will do
+}
+
 func (*DescribeWorkflowRequest_BuiltIn) isDescribeWorkflowRequest_Workflow() {}
 
 func (*DescribeWorkflowRequest_Bundle) isDescribeWorkflowRequest_Workflow() {}
+
+func (*DescribeWorkflowRequest_RunId) isDescribeWorkflowRequest_Workflow() {}
 
 type DescribeWorkflowResponse struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
@@ -623,7 +639,7 @@ type SubmitRequest struct {
 	TimeLimitSeconds int64                    `protobuf:"varint,7,opt,name=time_limit_seconds,json=timeLimitSeconds,proto3" json:"time_limit_seconds,omitempty"`                              // active time; 0: the default
 	Priority         string                   `protobuf:"bytes,8,opt,name=priority,proto3" json:"priority,omitempty"`                                                                         // interactive, normal or batch; empty: normal
 	Weight           float64                  `protobuf:"fixed64,9,opt,name=weight,proto3" json:"weight,omitempty"`                                                                           // share of the machines beside other runs; 0 counts as 1
-	Limits           map[string]int64         `protobuf:"bytes,10,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"` // by Limit.name; what is not in it is the workflow's or the default
+	Limits           map[string]int64         `protobuf:"bytes,10,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"` // by Limit.name, 0 for none; what is not in it is the workflow's or the default
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -744,7 +760,7 @@ type isSubmitRequest_Workflow interface {
 }
 
 type SubmitRequest_BuiltIn struct {
-	BuiltIn string `protobuf:"bytes,1,opt,name=built_in,json=builtIn,proto3,oneof"`
+	BuiltIn string `protobuf:"bytes,1,opt,name=built_in,json=builtIn,proto3,oneof"` // or added
 }
 
 type SubmitRequest_Bundle struct {
@@ -1288,7 +1304,7 @@ type Limit struct {
 	Spent         int64                  `protobuf:"varint,3,opt,name=spent,proto3" json:"spent,omitempty"`
 	Overshoot     int64                  `protobuf:"varint,4,opt,name=overshoot,proto3" json:"overshoot,omitempty"`     // beyond the limit, of one that was reached
 	Worst         int64                  `protobuf:"varint,5,opt,name=worst,proto3" json:"worst,omitempty"`             // the most that was possible then; 0: unknown
-	SetBy         string                 `protobuf:"bytes,6,opt,name=set_by,json=setBy,proto3" json:"set_by,omitempty"` // run, workflow or default
+	SetBy         string                 `protobuf:"bytes,6,opt,name=set_by,json=setBy,proto3" json:"set_by,omitempty"` // run, workflow, default, parent or base
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5237,10 +5253,11 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04code\x18\x02 \x01(\fR\x04code\x12\x1d\n" +
 	"\n" +
-	"source_map\x18\x03 \x01(\fR\tsourceMap\"\x7f\n" +
+	"source_map\x18\x03 \x01(\fR\tsourceMap\"\x98\x01\n" +
 	"\x17DescribeWorkflowRequest\x12\x1b\n" +
 	"\bbuilt_in\x18\x01 \x01(\tH\x00R\abuiltIn\x12;\n" +
-	"\x06bundle\x18\x02 \x01(\v2!.loopkeeper.coordinator.v1.BundleH\x00R\x06bundleB\n" +
+	"\x06bundle\x18\x02 \x01(\v2!.loopkeeper.coordinator.v1.BundleH\x00R\x06bundle\x12\x17\n" +
+	"\x06run_id\x18\x03 \x01(\tH\x00R\x05runIdB\n" +
 	"\n" +
 	"\bworkflow\"~\n" +
 	"\x18DescribeWorkflowResponse\x12\x12\n" +
@@ -5897,6 +5914,7 @@ func file_loopkeeper_coordinator_v1_coordinator_proto_init() {
 	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[8].OneofWrappers = []any{
 		(*DescribeWorkflowRequest_BuiltIn)(nil),
 		(*DescribeWorkflowRequest_Bundle)(nil),
+		(*DescribeWorkflowRequest_RunId)(nil),
 	}
 	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[10].OneofWrappers = []any{
 		(*SubmitRequest_BuiltIn)(nil),

@@ -52,7 +52,7 @@ type CoordinatorServiceClient interface {
 	PutArtifact(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[PutArtifactRequest, PutArtifactResponse], error)
 	// GetArtifact streams a stored body.
 	GetArtifact(ctx context.Context, in *GetArtifactRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GetArtifactResponse], error)
-	// DescribeWorkflow returns a workflow's parameter schema, built in or sent along.
+	// DescribeWorkflow returns a workflow's parameter schema: built in, added under a name, sent along, or that of a run.
 	DescribeWorkflow(ctx context.Context, in *DescribeWorkflowRequest, opts ...grpc.CallOption) (*DescribeWorkflowResponse, error)
 	// Submit checks everything that can be checked and starts a run.
 	Submit(ctx context.Context, in *SubmitRequest, opts ...grpc.CallOption) (*SubmitResponse, error)
@@ -312,7 +312,7 @@ type CoordinatorServiceServer interface {
 	PutArtifact(grpc.ClientStreamingServer[PutArtifactRequest, PutArtifactResponse]) error
 	// GetArtifact streams a stored body.
 	GetArtifact(*GetArtifactRequest, grpc.ServerStreamingServer[GetArtifactResponse]) error
-	// DescribeWorkflow returns a workflow's parameter schema, built in or sent along.
+	// DescribeWorkflow returns a workflow's parameter schema: built in, added under a name, sent along, or that of a run.
 	DescribeWorkflow(context.Context, *DescribeWorkflowRequest) (*DescribeWorkflowResponse, error)
 	// Submit checks everything that can be checked and starts a run.
 	Submit(context.Context, *SubmitRequest) (*SubmitResponse, error)
