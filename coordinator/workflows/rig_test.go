@@ -38,6 +38,7 @@ type staff struct {
 	answer  func(c call) any
 	sink    engine.Sink
 	calls   []call
+	hold    chan struct{} // no answer comes before it is closed; nil: at once
 	changed chan struct{}
 	pending sync.WaitGroup
 }
@@ -73,6 +74,9 @@ func (s *staff) Send(a engine.Attempt) {
 		_ = json.Unmarshal(a.Request, &c.Request) // it was checked when it became a step
 		_ = json.Unmarshal(a.Body, &c.Body)
 		c.Label, _ = c.Request["label"].(string)
+		if s.hold != nil {
+			<-s.hold
+		}
 		s.mu.Lock()
 		s.calls = append(s.calls, c)
 		r := engine.Result{Key: a.Key, Report: engine.Report{Model: a.Model, Digest: a.Digest, PromptTokens: 1, OutputTokens: 1, Simulated: true}}
@@ -93,6 +97,7 @@ func (s *staff) Send(a engine.Attempt) {
 type coordinator struct {
 	t     *testing.T
 	e     *engine.Engine
+	store ledger.Store
 	staff *staff
 }
 
@@ -124,7 +129,7 @@ func newCoordinator(t *testing.T, own map[string]script.Program, answer func(cal
 			t.Error(err)
 		}
 	})
-	return &coordinator{t, e, s}
+	return &coordinator{t, e, store, s}
 }
 
 // at1 starts everything on the one machine at once. What is placed where is tested elsewhere.

@@ -304,11 +304,7 @@ func TestEveryWorkflowSaysWhatItTakes(t *testing.T) {
 		"until":      {{`{"model":"m","task":"t","max_words":3,"start":` + file + `}`}, {`{"model":"m"}`, `{"model":"m","task":"t","rounds":0}`}},
 	}
 	for _, name := range workflows.List() {
-		program, _ := workflows.Lookup(name)
-		about, err := script.NewHost(script.Limits{}).Describe(context.Background(), program)
-		if err != nil {
-			t.Fatal(err)
-		}
+		about := described(t, name)
 		if about.Description == "" {
 			t.Errorf("%s has no description", name)
 		}
@@ -324,6 +320,16 @@ func TestEveryWorkflowSaysWhatItTakes(t *testing.T) {
 			}
 		}
 	}
+}
+
+func described(t *testing.T, name string) script.Interface {
+	t.Helper()
+	program, _ := workflows.Lookup(name)
+	about, err := script.NewHost(script.Limits{}).Describe(context.Background(), program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return about
 }
 
 func compiled(t *testing.T, text json.RawMessage) *jsonschema.Schema {

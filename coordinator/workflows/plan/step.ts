@@ -35,5 +35,5 @@ const longest = 1000; // bytes
 
 async function notInThePlan(text: Text): Promise<string | undefined> {
   if (text.bytes > longest) return undefined;
-  return /^\W*NOT IN THE PLAN\W*:\s*(.+)/i.exec(await read(text))?.[1].trim();
+  return /^\W*NOT IN THE PLAN\W+(.+)/i.exec(await read(text))?.[1].trim();
 }
