@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +15,8 @@ import (
 func newCancel(a *app) *cobra.Command {
 	var reason string
 	c := &cobra.Command{
-		Use: "cancel RUN", Short: "End a run; what is in flight is cancelled too", Args: cobra.ExactArgs(1),
+		Use: "cancel RUN", Short: "End a run and those that it started; what is in flight is cancelled too", Args: cobra.ExactArgs(1),
+		Long:    "End a run, what it has in flight, and every run that it has started and not detached, all at one moment.",
 		Example: "  loopkeeper cancel 7f3k --reason 'wrong model'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *client) error {
@@ -36,11 +38,53 @@ func (a *app) cancel(ctx context.Context, c *client, id, reason string) error {
 			run, before, err = found.GetRun(), ", it had ended already", nil
 		}
 	}
+	if err != nil {
+		return err
+	}
+	tree, err := below(ctx, c, run, 1)
 	switch {
 	case err != nil:
 		return err
 	case a.json():
-		return a.printJSON(ui.Plain(run))
+		m, all := ui.Plain(run), []any{}
+		for _, d := range tree {
+			all = append(all, ui.Plain(d.run))
+		}
+		m["tree"] = all
+		return a.printJSON(m)
 	}
-	return a.printText(fmt.Sprintf("run %s  %s%s%s\n", run.GetId(), a.style(a.stdout).State(run.GetState()), before, ui.Simulated(run.GetSimulated())))
+	text := fmt.Sprintf("run %s  %s%s%s\n", run.GetId(), a.style(a.stdout).State(run.GetState()), before, ui.Simulated(run.GetSimulated()))
+	for _, d := range tree {
+		text += fmt.Sprintf("%srun %s  %s  %s\n", strings.Repeat("  ", d.depth), d.run.GetId(), ui.Line(d.run.GetWorkflow()), a.style(a.stdout).State(d.run.GetState()))
+	}
+	return a.printText(text)
+}
+
+// descendant is a run that another one started, and how far below.
+type descendant struct {
+	run   *coordinatorv1.Run
+	depth int
+}
+
+// mostBelow bounds how many runs are looked up for one answer.
+const mostBelow = 500
+
+// below lists the runs that a run has started, and those that they have.
+func below(ctx context.Context, c *client, r *coordinatorv1.Run, depth int) (out []descendant, err error) {
+	for _, id := range r.GetChildren() {
+		if len(out) >= mostBelow {
+			break
+		}
+		child, err := c.GetRun(ctx, &coordinatorv1.GetRunRequest{RunId: id})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, descendant{child.GetRun(), depth})
+		more, err := below(ctx, c, child.GetRun(), depth+1)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, more...)
+	}
+	return out, nil
 }
