@@ -51,11 +51,11 @@ type Engine struct {
 	circuits  health.Circuits
 	resources resources
 	received  received
-	uses      map[string]use       // what a person wants of a node, by id
-	bases     map[string]base      // contexts where nothing asks for one, by model
-	lastOOM   map[string]time.Time // when a call last ran out of memory, by node
-	waited    int                  // tasks of the snapshot before
-	tendAt    time.Time            // when a model of ours is to be renewed or unloaded next
+	uses      map[string]use    // what a person wants of a node, by id
+	bases     map[string]base   // contexts where nothing asks for one, by model
+	endings   map[string]ending // what may last have ended runners, by node
+	waited    int               // tasks of the snapshot before
+	tendAt    time.Time         // when a model of ours is to be renewed or unloaded next
 }
 
 // message is a thing to do for the loop.
@@ -70,7 +70,7 @@ func New(o Options) *Engine {
 		o: o.withDefaults(), inbox: newMailbox[message](), done: make(chan struct{}),
 		runs: map[string]*active{}, flights: map[string]*flight{}, orphans: map[string]orphan{}, moves: newMoves(),
 		facts: newFacts(), resources: newResources(o.Resources), received: received{}, uses: map[string]use{}, bases: map[string]base{},
-		lastOOM: map[string]time.Time{}, waiters: map[string][]waiter{}, tools: map[string]*toolRun{}, missing: map[string]time.Time{}, preparing: make(chan struct{}, preparing),
+		endings: map[string]ending{}, waiters: map[string][]waiter{}, tools: map[string]*toolRun{}, missing: map[string]time.Time{}, preparing: make(chan struct{}, preparing),
 		hosts: newHosts(),
 	}
 	e.clock = newTimeline(e.o.wall)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
+	"github.com/loopkeeper/loopkeeper/coordinator/run"
+	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	"github.com/loopkeeper/loopkeeper/scheduler"
 )
 
@@ -57,7 +59,7 @@ func (t *turn) noteVanished(nodes []scheduler.Node) {
 				others = e.moves.of(n.ID).newcomers(n.Loaded, v.at)
 			}
 		}
-		why := v.guess(e.fleet.Answering(v.node.ID), e.lastOOM[v.node.ID], e.o.KeepAlive, others)
+		why := v.guess(e.fleet.Answering(v.node.ID), e.endings[v.node.ID], e.o.KeepAlive, others)
 		if why == "" && t.now.Sub(v.at) < guessAfter {
 			return false
 		}
@@ -67,14 +69,51 @@ func (t *turn) noteVanished(nodes []scheduler.Node) {
 	})
 }
 
+// ending is a failure that may have ended runners.
+type ending struct {
+	at     time.Time
+	model  string // that failed
+	memory bool   // it ran out of memory
+	what   string // for people
+}
+
+// kindServerError is a worker's word for what its Ollama calls an internal error, such as a runner that died.
+const kindServerError = "server_error"
+
+// noteEnding keeps in mind that a call failed on the server's side, which may explain what is gone.
+func (e *Engine) noteEnding(f *flight, failure *run.Failure, now time.Time) {
+	switch failure.Kind {
+	case run.KindOutOfMemory:
+		e.endings[f.node] = ending{now, f.model, true, fmt.Sprintf("a call of %s ran out of memory", f.model)}
+	case kindServerError:
+		e.endings[f.node] = ending{now, f.model, false, fmt.Sprintf("a call of %s failed (%.200s)", f.model, failure.Message)}
+	}
+}
+
+// noteLoadEnding does it for a load.
+func (e *Engine) noteLoadEnding(node string, m Move, now time.Time) {
+	if m.Action == scheduler.Load && apierr.CodeOf(m.Err) == apierr.CannotFit {
+		e.endings[node] = ending{now, m.Model, true, fmt.Sprintf("the load of %s ran out of memory", m.Model)}
+	}
+}
+
+// explains reports whether a failure may have ended a runner. What runs out of memory, or dies of it without saying so, takes its own
+// runner with it, and from Ollama 0.30 on every other one.
+func (d ending) explains(v vanished) bool {
+	if d.at.IsZero() || v.at.Sub(d.at) >= time.Minute {
+		return false
+	}
+	return d.memory || d.model == v.held.Model || scheduler.RuleSet(v.node.OllamaVersion) == scheduler.RulesRunner
+}
+
 // guess says why a model of ours may have disappeared, "" when nothing explains it. Nobody tells, so it is a guess from what else
 // happened.
-func (v vanished) guess(answering, outOfMemory time.Time, keepAlive time.Duration, others []string) string {
+func (v vanished) guess(answering time.Time, last ending, keepAlive time.Duration, others []string) string {
 	switch {
 	case answering.After(v.shown):
 		return fmt.Sprintf("its Ollama did not answer, or is another version, until %s, so it was restarted", answering.Local().Format("15:04:05"))
-	case !outOfMemory.IsZero() && v.at.Sub(outOfMemory) < time.Minute:
-		return "a call there ran out of memory a moment before, at which Ollama ends runners"
+	case last.explains(v):
+		return last.what + " there a moment before, at which Ollama ends runners"
 	case len(others) > 0:
 		return fmt.Sprintf("another program loaded %s, and Ollama made room for it", strings.Join(others, " and "))
 	case v.at.Sub(v.keep) >= keepAlive:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
+	"github.com/loopkeeper/loopkeeper/scheduler"
 )
 
 func TestWhyAModelVanished(t *testing.T) {
@@ -33,9 +34,24 @@ func TestWhyAModelVanished(t *testing.T) {
 			}
 			return now.Add(-d)
 		}
-		got := v.guess(before(c.answering), before(c.outOfMemory), 10*time.Minute, c.others)
+		got := v.guess(before(c.answering), ending{before(c.outOfMemory), "m", true, "a call of m ran out of memory"}, 10*time.Minute, c.others)
 		if !strings.Contains(got, c.says) || (got == "") != (c.says == "") {
 			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// A runner that dies says that it may be a lack of memory, and not more. From 0.30 on all others are ended with it, before that it alone.
+func TestARunnerThatDiedExplainsWhatIsGone(t *testing.T) {
+	now := time.Date(2026, 11, 29, 18, 0, 0, 0, time.UTC)
+	died := ending{now.Add(-time.Second), "judge:8b", false, "a call of judge:8b failed (model runner has unexpectedly stopped)"}
+	for _, c := range []struct {
+		model, version string
+		want           bool
+	}{{"judge:8b", "0.17.4", true}, {"small:8b", "0.17.4", false}, {"small:8b", "0.30.5", true}} {
+		v := vanished{held: held{Model: c.model}, node: scheduler.Node{OllamaVersion: c.version}, shown: now.Add(-time.Hour), at: now, keep: now}
+		if got := v.guess(time.Time{}, died, 10*time.Minute, nil); strings.Contains(got, "judge:8b failed (model runner has unexpectedly stopped) there a moment before") != c.want {
+			t.Errorf("%s on %s: %q", c.model, c.version, got)
 		}
 	}
 }

@@ -141,6 +141,7 @@ func (e *Engine) Moved(node string, m Move) {
 		t.place = true
 		if m.Err != nil {
 			e.noteFailedMove(node, m)
+			e.noteLoadEnding(node, m, t.now)
 		}
 		if !e.moves.ended(node, m, t.now) || m.Action != scheduler.Load {
 			return
@@ -173,8 +174,8 @@ func (t *turn) judge(f *flight, r Report, failure *run.Failure) {
 		t.verifyCall(f, r)
 		return
 	}
+	e.noteEnding(f, failure, t.now)
 	if failure.Kind == run.KindOutOfMemory {
-		e.lastOOM[f.node] = t.now
 		e.moves.avoid(f.node, f.digest, t.now.Add(failedAvoid))
 	}
 	item := f.id

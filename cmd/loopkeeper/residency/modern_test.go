@@ -64,7 +64,7 @@ func TestOneModelRunsOutOfMemoryAndAllAreGone(t *testing.T) {
 			t.Errorf("%d loads, %v", n, r.GetItems())
 		}
 		time.Sleep(2 * time.Minute) // a reason is looked for
-		if got := h.incidents(); len(got) == 0 || !strings.HasPrefix(got[0], "vanished: "+writer) {
+		if got := h.incidents(); len(got) == 0 || !strings.HasPrefix(got[0], "vanished: "+writer) || !strings.Contains(got[0], judge+" failed (") {
 			t.Errorf("%q", got)
 		}
 	}, c)
