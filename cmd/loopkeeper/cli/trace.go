@@ -17,6 +17,8 @@ type traceOptions struct {
 	follow bool
 	full   bool   // with what was asked and answered
 	item   string // of this item alone
+
+	tree, timeline bool // another view of all of it
 }
 
 func newTrace(a *app) *cobra.Command {
@@ -24,19 +26,32 @@ func newTrace(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use: "trace RUN", Short: "Print a run's events in the order in which they happened", Args: cobra.ExactArgs(1),
 		Long: "Print a run's events in the order in which they happened, a line each; -o jsonl has all that the ledger knows of them.\n" +
-			"With --full the prompt and the reply of every attempt follow, and what a judge concluded on which quotes.",
-		Example: "  loopkeeper trace 7f3k\n  loopkeeper trace 7f3k --item docs/errors.md\n  loopkeeper trace 7f3k --follow -o jsonl",
+			"With --full the prompt and the reply of every attempt follow, and what a judge concluded on which quotes.\n\n" +
+			"--tree is the run with its phases and branches, their steps, items and tries, and the runs that it started. --timeline is a lane for each " +
+			"machine and each kind of waiting, with loads.",
+		Example: "  loopkeeper trace 7f3k\n  loopkeeper trace 7f3k --tree\n  loopkeeper trace 7f3k --item docs/errors.md\n  loopkeeper trace 7f3k --follow -o jsonl",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if (o.tree || o.timeline) && (o.tree == o.timeline || o.follow || o.full || o.item != "") {
+				return usagef("--tree and --timeline are views of all of a run: each stands alone")
+			}
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *client) error { return a.trace(ctx, c, args[0], o) })
 		},
 	}
 	c.Flags().BoolVarP(&o.follow, "follow", "f", false, "go on until the run ends")
 	c.Flags().BoolVar(&o.full, "full", false, "open the prompt and the reply of every attempt")
+	c.Flags().BoolVar(&o.tree, "tree", false, "as a tree: phases, branches, steps, items, tries, children")
+	c.Flags().BoolVar(&o.timeline, "timeline", false, "over time: a lane for each machine, waits and loads")
 	c.Flags().StringVar(&o.item, "item", "", "only this `item`, by its key such as a file name, or this step, by its label or as 'step 3 generate'; in full")
 	return c
 }
 
 func (a *app) trace(ctx context.Context, c *client, id string, o traceOptions) error {
+	switch {
+	case o.tree:
+		return a.traceTree(ctx, c, id)
+	case o.timeline:
+		return a.traceTimeline(ctx, c, id)
+	}
 	nodes, err := c.ListNodes(ctx, &coordinatorv1.ListNodesRequest{})
 	if err != nil {
 		return err

@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loopkeeper/loopkeeper/cmd/loopkeeper/ui"
+	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
+)
+
+// records is the coordinator's book-keeping.
+func (c *client) records() coordinatorv1.RecordServiceClient {
+	return coordinatorv1.NewRecordServiceClient(c.conn)
+}
+
+func newWhy(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "why RUN [SUBJECT] [QUESTION]", Short: "Say on what basis something came to be", Args: cobra.MaximumNArgs(3),
+		Long: "Say on what basis something came to be: from an output, a file, a step or an item back to what was handed in, with every try, " +
+			"who did it, and who accepted it on which quotes.\n\n" +
+			"SUBJECT is a file or another key, the name of an output, a step such as 3, or an item such as 3/7; left out it is the output result. " +
+			"Facts are what code verified; opinions are what a model said and code could not verify; a lead is a model's words that another step went on from.\n\n" +
+			"With a QUESTION the step that judged it, else the one that made it, is asked, with the input that it had: one call, in a run of its own.",
+		Example: "  loopkeeper why 7f3k\n  loopkeeper why 7f3k docs/errors.md\n  loopkeeper why 7f3k 3/7 'Why was it sent back?'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("RUN is missing")
+			}
+			r := &coordinatorv1.WhyRequest{RunId: args[0]}
+			if len(args) > 1 {
+				r.Subject = args[1]
+			}
+			if len(args) > 2 {
+				if r.Question = strings.TrimSpace(args[2]); r.Question == "" {
+					return usagef("the question is empty")
+				}
+			}
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client) error { return a.why(ctx, c, r) })
+		},
+	}
+}
+
+func (a *app) why(ctx context.Context, c *client, r *coordinatorv1.WhyRequest) error {
+	done := func() {}
+	if r.Question != "" {
+		done = a.slow("asking; Ctrl-C gives up")
+	}
+	w, err := c.records().Why(ctx, r)
+	done()
+	if err != nil {
+		return err
+	}
+	if a.json() {
+		return a.printJSON(ui.Plain(w))
+	}
+	l := &labelled{width: a.style(a.stdout).Width}
+	for _, b := range w.GetBases() {
+		l.basis(b)
+	}
+	for _, n := range w.GetNotes() {
+		l.add("", "note", n)
+	}
+	if w.GetAnswer() != "" {
+		l.text("\nanswer of " + ui.Line(w.GetAnsweredBy()) + " (an opinion):\n" + ui.Text(w.GetAnswer()) + "\n")
+	}
+	return a.printText(l.String())
+}
+
+// labelled are labelled lines for people, cut to the width of where they go.
+type labelled struct {
+	b     strings.Builder
+	width int
+}
+
+func (l *labelled) String() string { return l.b.String() }
+
+func (l *labelled) text(s string) { l.b.WriteString(s) }
+
+// labelCells is how wide a label is.
+const labelCells = 11
+
+// add prints a text behind a label; where the place has a width it goes on under itself.
+func (l *labelled) add(indent, label, text string) {
+	lead := indent + label + strings.Repeat(" ", max(labelCells-len(label), 1))
+	text = ui.Line(text)
+	if room := l.width - len(lead); l.width > 0 && room > 20 {
+		text = strings.ReplaceAll(ui.Fold(text, room, ""), "\n", "\n"+strings.Repeat(" ", len(lead)))
+	}
+	l.b.WriteString(lead + text + "\n")
+}
+
+func (l *labelled) all(label string, texts []string) {
+	for _, t := range texts {
+		l.add("  ", label, t)
+	}
+}
+
+// basis prints one link of a reason.
+func (l *labelled) basis(b *coordinatorv1.Basis) {
+	head := []string{b.GetSubject()}
+	for _, part := range []string{keyBeside(b), b.GetKind(), b.GetState()} {
+		if part != "" {
+			head = append(head, part)
+		}
+	}
+	if b.GetModel() != "" {
+		head = append(head, "by "+b.GetModel())
+	}
+	if b.GetNode() != "" {
+		head = append(head, "on "+b.GetNode())
+	}
+	if b.GetSimulated() {
+		head = append(head, "simulated")
+	}
+	l.text(ui.Line(strings.Join(head, "  ")) + "\n")
+	l.all("from", b.GetInputs())
+	l.all("try", b.GetTries())
+	if b.GetVerdict() != "" {
+		l.add("  ", "verdict", strings.ReplaceAll(b.GetVerdict(), "_", " "))
+	}
+	l.all("fact", b.GetFacts())
+	l.all("opinion", b.GetOpinions())
+	l.all("reason", b.GetReasons())
+	for _, body := range b.GetBodies() {
+		l.add("  ", "body", body.GetName()+", "+ui.Count(int64(body.GetBytes()))+" bytes, artifact "+body.GetSha256()[:min(12, len(body.GetSha256()))])
+	}
+}
+
+// keyBeside is a link's key, where that is not its name.
+func keyBeside(b *coordinatorv1.Basis) string {
+	if b.GetKey() == b.GetSubject() {
+		return ""
+	}
+	return b.GetKey()
+}
