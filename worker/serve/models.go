@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -30,12 +31,12 @@ func (s *Server) move(ctx context.Context, op, model string, do func(context.Con
 	select {
 	case s.moving <- struct{}{}:
 	case <-ctx.Done():
-		return apierr.ToStatus(moveError(op, model, ctx.Err()))
+		return apierr.ToStatus(moveError(model, fmt.Errorf("%s %s: %w", op, model, ctx.Err())))
 	}
 	defer func() { <-s.moving }()
 	defer s.monitor.refresh()
 	if err := do(ctx); err != nil {
-		return apierr.ToStatus(moveError(op, model, err))
+		return apierr.ToStatus(moveError(model, err))
 	}
 	return nil
 }
@@ -76,7 +77,7 @@ func (s *Server) Renew(ctx context.Context, r *workerv1.RenewRequest) (*workerv1
 	defer cancel()
 	there, err := s.o.Ollama.Renew(ctx, m.GetName(), int(m.GetContext()))
 	if err != nil {
-		return nil, apierr.ToStatus(moveError("renew", m.GetName(), err))
+		return nil, apierr.ToStatus(moveError(m.GetName(), err))
 	}
 	if !there {
 		s.monitor.refresh()
@@ -124,25 +125,29 @@ func (s *Server) Pull(r *workerv1.PullRequest, stream workerv1.WorkerService_Pul
 		}
 	})
 	if err != nil {
-		return apierr.ToStatus(moveError("pull", r.GetName(), err))
+		return apierr.ToStatus(moveError(r.GetName(), err))
 	}
 	return sent
 }
 
-// moveError gives a failed move its code. One that has a code keeps it.
-func moveError(op, model string, err error) error {
+// moveError gives a failed move its code. One that has a code keeps it. What failed is said already: every error of the client names it.
+func moveError(model string, err error) error {
+	var known *apierr.Error
+	if errors.As(err, &known) {
+		return err
+	}
 	switch ollama.KindOf(err) {
 	case ollama.ModelMissing:
-		return apierr.Wrap(err, apierr.NotFound, "%s %s", op, model).WithNext("ollama pull " + model)
+		return apierr.New(apierr.NotFound, "%v", err).WithNext("ollama pull " + model)
 	case ollama.OutOfMemory:
-		return apierr.Wrap(err, apierr.CannotFit, "%s %s", op, model)
+		return apierr.New(apierr.CannotFit, "%v", err)
 	case ollama.BadRequest:
-		return apierr.Wrap(err, apierr.InvalidArgument, "%s %s", op, model)
+		return apierr.New(apierr.InvalidArgument, "%v", err)
 	}
 	if errors.Is(err, context.Canceled) {
-		return apierr.Wrap(err, apierr.Cancelled, "%s %s", op, model)
+		return apierr.New(apierr.Cancelled, "%v", err)
 	}
-	return apierr.Wrap(err, apierr.Unavailable, "%s %s", op, model)
+	return apierr.New(apierr.Unavailable, "%v", err)
 }
 
 func loadedMessage(l ollama.Loaded) *workerv1.LoadedModel {

@@ -118,7 +118,8 @@ func TestPull(t *testing.T) {
 	if len(got) < 3 || got[len(got)-1].GetStatus() != "success" {
 		t.Errorf("%v", got)
 	}
-	if _, err := pull("nope:1b"); apierr.CodeOf(apierr.FromStatus(err)) != apierr.NotFound {
+	_, err := pull("nope:1b")
+	if e := apierr.As(apierr.FromStatus(err)); e == nil || e.Code != apierr.NotFound || strings.Count(e.Message, "nope:1b") != 1 || !strings.HasPrefix(e.Message, "pull nope:1b: ") {
 		t.Errorf("%v", err)
 	}
 }
