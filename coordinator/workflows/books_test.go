@@ -29,8 +29,8 @@ type row struct {
 type answered struct{ Key, Answer string }
 
 type counts struct {
-	Items, Answered int
-	Missing         []string
+	Items   int
+	Missing []string
 }
 
 // TestMapReduceNeverClaimsMoreThanItsAnswersHeld lets chunks fail, leave items out, answer twice, answer differently and answer for

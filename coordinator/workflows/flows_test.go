@@ -14,7 +14,11 @@ import (
 type obj = map[string]any
 
 func judged(verdict, reason string) obj {
-	return obj{"verdict": verdict, "reasons": []string{reason}, "facts": []any{}, "opinions": []any{}}
+	reasons := []string{}
+	if reason != "" {
+		reasons = append(reasons, reason)
+	}
+	return obj{"verdict": verdict, "reasons": reasons, "facts": []any{}, "opinions": []any{}}
 }
 
 // planOf is a plan of steps, each "id: what it needs".

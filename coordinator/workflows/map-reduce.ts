@@ -27,10 +27,10 @@ const ask = "Below are numbered items. Answer for each of them: one row with its
 
 export default async function mapReduce(input: t.Of<typeof params>) {
   const { model, prompt, context = [], options, chunk = 20, rounds = 3 } = input;
-  const groups = await grouped(input); // what is the same is asked for once
+  const { groups, order } = await grouped(input); // what is the same is asked for once
   const answers = new Map<Group, Row>();
   const failed: { item: Item<Row[]>; groups: Group[] }[] = [];
-  expect(groups.flatMap((group) => group.keys));
+  expect(order.map(([key]) => key));
 
   const Rows = t.array(t.object({ n: t.integer({ minimum: 1 }), answer: (input.answer as Schema<Json> | undefined) ?? t.string() }));
   let open = groups;
@@ -60,9 +60,8 @@ export default async function mapReduce(input: t.Of<typeof params>) {
 
   const values = distinct(groups, answers, input.unique);
   const sources = [...answers.values()];
-  const missing = open.flatMap((group) => group.keys);
-  output("answers", groups.flatMap((group) => answers.has(group) ? group.keys.map((key) => ({ key, answer: answers.get(group)!.answer })) : []), { sources });
-  output("counts", { items: groups.flatMap((group) => group.keys).length, answered: answers.size, missing }, { sources });
+  output("answers", order.flatMap(([key, group]) => (answers.has(group) ? [{ key, answer: answers.get(group)!.answer }] : [])), { sources });
+  output("counts", { items: order.length, distinct: groups.length, missing: open.flatMap((group) => group.keys) }, { sources });
   if (!input.reduce || values.length === 0) return values;
   output("values", values, { sources });
   return generate({ model: input.reduce.model ?? model, options, prompt: input.reduce.prompt, item: values, context, label: "reduce" });

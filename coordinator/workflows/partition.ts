@@ -31,5 +31,6 @@ export default async function partition({ workflow, slices, files, items = files
 
   output("runs", runs.items.map(({ value: report, failure }, n) => ({
     slice: n + 1, items: hands[n].map(({ key }) => key), run: report?.run, state: report?.state ?? failure?.kind, coverage: report?.coverage ?? 0 })));
-  return runs.values.filter(({ outputs }) => "result" in outputs).map(({ outputs }) => outputs.result);
+  const results = runs.values.filter(({ outputs }) => "result" in outputs).map(({ outputs }) => outputs.result);
+  return results.every(Array.isArray) ? results.flat() : results;
 }

@@ -45,9 +45,12 @@ type staff struct {
 
 var machine = scheduler.Node{
 	ID: "n1", Name: "box", State: scheduler.NodeUp, OllamaVersion: "0.17.4", Slots: 16, Simulated: true,
-	Pools: []scheduler.Pool{{ID: "host", Kind: scheduler.PoolHost, Total: scheduler.Bytes{N: 64 << 30, Known: true}, Free: scheduler.Bytes{N: 60 << 30, Known: true}}},
-	Models: []scheduler.Model{
-		{Name: "m", Digest: "sha-m", FileBytes: 1 << 30, Shape: &shape}, {Name: "j", Digest: "sha-j", FileBytes: 1 << 30, Shape: &shape}},
+	Pools:  []scheduler.Pool{{ID: "host", Kind: scheduler.PoolHost, Total: scheduler.Bytes{N: 64 << 30, Known: true}, Free: scheduler.Bytes{N: 60 << 30, Known: true}}},
+	Models: []scheduler.Model{model("m"), model("j"), model("qwen3:8b"), model("qwen3:32b"), model("gpt-oss:20b")},
+}
+
+func model(name string) scheduler.Model {
+	return scheduler.Model{Name: name, Digest: "sha-" + name, FileBytes: 1 << 30, Shape: &shape}
 }
 
 var shape = scheduler.Shape{Architecture: "llama", WeightBytes: 1 << 30, Layers: 16, EmbeddingLength: 2048, Heads: 16, KVHeads: []int{4},
@@ -117,7 +120,7 @@ func newCoordinator(t *testing.T, own map[string]script.Program, answer func(cal
 		return script.Program{}, fmt.Errorf("no workflow is named %q", name)
 	}
 	s := &staff{answer: answer, changed: make(chan struct{}, 1)}
-	e := engine.New(engine.Options{Store: store, Host: script.NewHost(script.Limits{}), Workflows: find, Place: at1})
+	e := engine.New(engine.Options{Store: store, Host: script.NewHost(script.Limits{}), Workflows: find, Place: at1, Tools: scribe{}})
 	s.sink = e
 	if err := e.Start(t.Context(), s, s); err != nil {
 		t.Fatal(err)

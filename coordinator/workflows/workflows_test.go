@@ -192,6 +192,39 @@ func TestPlanSerialisesWhatMustNotRunTogether(t *testing.T) {
 	}
 }
 
+// TestTwoStepsRunTogetherOnlyIfAllHolds: each of the five conditions, broken alone, has the second wait and says why.
+func TestTwoStepsRunTogetherOnlyIfAllHolds(t *testing.T) {
+	about := func(id, goal, writes string, external bool, needs ...string) string {
+		return fmt.Sprintf(`{"id":%q,"goal":%q,"depends_on":%s,"model":"","writes":%s,"external":%v}`, id, goal, show(append([]string{}, needs...)), writes, external)
+	}
+	cases := map[string]struct{ first, second, why string }{
+		"all hold":                        {about("a", "write docs/a.md", `["docs/a.md"]`, true), about("b", "write docs/b.md", `["docs/b.md"]`, false), ""},
+		"names that only begin alike":     {about("a", "write src", `["src"]`, false), about("b", "write src2/b", `["src2/b"]`, false), ""},
+		"a word that contains a name":     {about("a", "x", `["log"]`, false), about("b", "make a catalog.", `[]`, false), ""},
+		"an input is not determined":      {about("a", "x", `["list.txt"]`, false), about("b", "sort list.txt.", `[]`, false), "its goal names list.txt, which a writes"},
+		"an input lies in what it writes": {about("a", "x", `["data"]`, false), about("b", "sort data/list.txt", `[]`, false), "its goal names data, which a writes"},
+		"it changes what another reads":   {about("a", "sort list.txt", `[]`, false), about("b", "x", `["list.txt"]`, false), "it writes list.txt, which the goal of a names"},
+		"one depends on the other":        {about("a", "x", `[]`, false), about("b", "y", `[]`, false, "a"), "-"},
+		"a shared write":                  {about("a", "x", `["f","g"]`, false), about("b", "y", `["g"]`, false), "both write g"},
+		"no places of their own":          {about("a", "x", `["docs"]`, false), about("b", "y", `["docs/b.md"]`, false), "docs/b.md and docs are not places of their own"},
+		"failures are not independent":    {about("a", "x", `[]`, true), about("b", "y", `[]`, true), "both act on something outside, and what one did would stay when the other fails"},
+	}
+	for name, c := range cases {
+		w := planned(t, graph("ab", c.first, c.second), nil)
+		w.run("plan", planInput)
+		want := `["a","b"]`
+		if c.why != "" {
+			want = `["a"]`
+		}
+		if got := show(w.waves[1]); got != want {
+			t.Errorf("%s: the first wave is %s, want %s", name, got, want)
+		}
+		if text := show(w.notes["log"]); c.why != "" && c.why != "-" && !strings.Contains(text, "step b waits for a: "+c.why) || (c.why == "" || c.why == "-") && strings.Contains(text, "waits") {
+			t.Errorf("%s: the log says %s", name, text)
+		}
+	}
+}
+
 func TestPlanSendsBackWithReasonsWithinTheBound(t *testing.T) {
 	w := planned(t, graph("a", step("a", false, "")), map[string][]string{"judge a": {"sent_back"}})
 	answer := w.answer

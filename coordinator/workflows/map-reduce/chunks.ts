@@ -12,23 +12,23 @@ type Given = { items?: readonly unknown[]; files?: readonly Ref[]; lines?: Lines
 
 const named = (value: unknown): value is Ref => typeof (value as Ref | null)?.ref === "string";
 
-/** Opens what was given, and puts what is the same into one group. */
-export async function grouped({ items, files, lines, keys }: Given): Promise<Group[]> {
+/** Opens what was given, and puts what is the same into one group. `order` has every key in input order, with its group. */
+export async function grouped({ items, files, lines, keys }: Given): Promise<{ groups: Group[]; order: [string, Group][] }> {
   const list = lines ? await linesOf(lines.lines as Ref) : (items ?? files ?? []).map((body, i) => ({ body, key: named(body) ? body.name : `item ${i + 1}` }));
   if (keys && keys.length !== list.length) throw new Error(`there are ${keys.length} keys for ${list.length} items`);
   const groups = new Map<string, Group>();
-  const seen = new Set<string>();
+  const order = new Map<string, Group>();
   for (const [i, { body, key: own }] of list.entries()) {
     const key = keys?.[i] ?? own;
-    if (seen.has(key)) throw new Error(`two items have the key ${key}; give each a name of its own with \`keys\``);
-    seen.add(key);
+    if (order.has(key)) throw new Error(`two items have the key ${key}; give each a name of its own with \`keys\``);
     const same = named(body) ? body.ref : JSON.stringify(body);
-    const group = groups.get(same);
-    if (group) group.keys.push(key);
-    else groups.set(same, { keys: [key], body });
+    const group = groups.get(same) ?? { keys: [], body };
+    group.keys.push(key);
+    groups.set(same, group);
+    order.set(key, group);
   }
   for (const group of groups.values()) if (named(group.body)) group.body = await read(group.body);
-  return [...groups.values()];
+  return { groups: [...groups.values()], order: [...order] };
 }
 
 async function linesOf(ref: Ref): Promise<{ body: unknown; key: string }[]> {
