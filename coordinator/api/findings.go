@@ -57,6 +57,10 @@ func named(views []fleet.View, node string) bool {
 	return slices.ContainsFunc(views, func(v fleet.View) bool { return v.ID == node || v.Name == node })
 }
 
+// madeHere helps where a model is in no registry.
+const madeHere = "if it was made with `ollama create`, no pull helps: copy its manifest and blobs from one machine's folder of models to the others, " +
+	"`ollama push` it to a registry that all reach, or give each its own name"
+
 // digestConflicts are names that stand for different models on machines that are there.
 func digestConflicts(snap scheduler.Snapshot) (out []*coordinatorv1.Finding) {
 	on := map[string]map[string][]string{} // name → digest → machines
@@ -80,7 +84,7 @@ func digestConflicts(snap scheduler.Snapshot) (out []*coordinatorv1.Finding) {
 		for _, digest := range sortedKeys(on[name]) {
 			each = append(each, fmt.Sprintf("%.12s on %s", digest, strings.Join(on[name][digest], " and ")))
 		}
-		out = append(out, &coordinatorv1.Finding{Code: "digest_conflict", Model: name, Next: []string{"loopkeeper models pull " + name + " --everywhere"},
+		out = append(out, &coordinatorv1.Finding{Code: "digest_conflict", Model: name, Next: []string{"loopkeeper models pull " + name + " --everywhere", madeHere},
 			Text: fmt.Sprintf("%s is not the same model everywhere: %s; a run keeps to the one that it began with, and to the machines that have it", name, strings.Join(each, ", "))})
 	}
 	return out

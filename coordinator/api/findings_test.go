@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/loopkeeper/loopkeeper/coordinator"
@@ -22,6 +23,9 @@ func TestFindingsBetweenMachinesAndSettings(t *testing.T) {
 	for _, f := range l.GetFindings() {
 		if len(f.GetNext()) == 0 {
 			t.Errorf("%s says nothing to do", f.GetCode())
+		}
+		if f.GetCode() == "digest_conflict" && !strings.Contains(strings.Join(f.GetNext(), "\n"), "if it was made with `ollama create`, no pull helps: copy its manifest and blobs") {
+			t.Errorf("of a model that is in no registry: %q", f.GetNext())
 		}
 		found[f.GetCode()] += f.GetModel() + " " + f.GetNode() + ";"
 	}
