@@ -137,9 +137,9 @@ func TestAllocationDoesNotGrowWithTheQueue(t *testing.T) {
 
 // allocated is how many bytes a decision allocates once memory is used again.
 func allocated(s Snapshot) uint64 {
-	const rounds = 20
+	const rounds = 5
 	p := new(Planner)
-	for range 10 {
+	for range 3 {
 		p.Place(s, Limits{})
 	}
 	var before, after runtime.MemStats
