@@ -15,7 +15,7 @@ import (
 func newCancel(a *app) *cobra.Command {
 	var reason string
 	c := &cobra.Command{
-		Use: "cancel RUN", Short: "End a run and those that it started; what is in flight is cancelled too", Args: cobra.ExactArgs(1),
+		Use: "cancel RUN", Short: "End a run, what it has in flight, and the runs that it started", Args: cobra.ExactArgs(1),
 		Long:    "End a run, what it has in flight, and every run that it has started and not detached, all at one moment.",
 		Example: "  loopkeeper cancel 7f3k --reason 'wrong model'",
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -118,8 +118,10 @@ func (a *app) afterwards(r *coordinatorv1.Run) []string {
 		if a.command != "result" {
 			next = append(next, "loopkeeper result "+id)
 		}
-	default:
+	case "timed_out", "exhausted", "cancelled": // the same script goes on from what is there
 		next = append(next, "loopkeeper retry "+id+" --failed")
+		fallthrough
+	default:
 		if a.command != "show" {
 			next = append(next, "loopkeeper show "+id)
 		}

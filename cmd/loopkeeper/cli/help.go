@@ -57,5 +57,7 @@ func foldCommand(line string) string {
 
 // helpTemplate is the library's, with flags that fit.
 func helpTemplate(template string) string {
+	template = strings.ReplaceAll(template, `Use "{{.CommandPath}} [command] --help" for more information about a command.`,
+		"More about a command: {{.CommandPath}} COMMAND --help")
 	return strings.ReplaceAll(template, "FlagUsages", fmt.Sprintf("FlagUsagesWrapped %d", helpWidth))
 }
