@@ -458,13 +458,13 @@ func TestPlacementSeesAWindow(t *testing.T) {
 			most, calls = max(most, len(s.Waiting)), calls+1
 			return scheduler.Place(s, scheduler.Limits{})
 		}})
-		id := r.submit(p, items(1500))
-		if v := r.wait(id); v.Status != run.Completed || v.Items.Succeeded != 1500 {
+		id := r.submit(p, items(1000))
+		if v := r.wait(id); v.Status != run.Completed || v.Items.Succeeded != 1000 {
 			t.Fatalf("%+v", v)
 		}
 		r.e.Stop() // so that nobody counts any more
 		// Each item causes a turn for its end; loads and starts add a few.
-		if most != shown || calls > 2*1500 {
+		if most != shown || calls > 2*1000 {
 			t.Errorf("%d placements, the largest of %d tasks", calls, most)
 		}
 	})
