@@ -1,4 +1,4 @@
-package workflows_test
+package workflowtest_test
 
 import (
 	"fmt"
