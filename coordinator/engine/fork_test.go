@@ -190,6 +190,12 @@ func TestReusePaysOnlyForWhatChanged(t *testing.T) {
 		if _, n = night(3, map[string]any{"prompt": "do well {{item}}"}); n != 31 {
 			t.Errorf("another prompt makes %d calls", n)
 		}
+		if _, n = night(10, map[string]any{"judge": true}); n != 60 { // the text is the same request still
+			t.Errorf("a judged batch makes %d calls", n)
+		}
+		if _, n = night(11, map[string]any{"judge": true}); n != 0 {
+			t.Errorf("what was judged before makes %d calls", n)
+		}
 		if _, n = night(4, map[string]any{"reuse": false}); n != 31 {
 			t.Errorf("a night that does not ask for it makes %d calls", n)
 		}

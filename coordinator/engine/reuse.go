@@ -84,7 +84,7 @@ func (t *turn) accept(a *active, p run.Payload) {
 	switch p := p.(type) {
 	case *run.AttemptSucceeded:
 		n := a.names(p.Pos)
-		if n == nil {
+		if n == nil || p.Item >= len(n.items) {
 			return
 		}
 		if p.Phase == run.Work {
@@ -94,6 +94,10 @@ func (t *turn) accept(a *active, p run.Payload) {
 	case *run.ItemChecked:
 		if n := a.names(p.Pos); n != nil {
 			t.acceptItem(a, n, p.Pos, p.Item, p.Then)
+		}
+	case *run.AttemptFailed: // of a judge, maybe for good
+		if n := a.naming[p.Pos]; n != nil && p.Then == run.ThenFailed {
+			delete(n.results, p.Item)
 		}
 	case *run.StepEnded:
 		delete(a.naming, p.Pos)
