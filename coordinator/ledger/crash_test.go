@@ -18,6 +18,7 @@ import (
 	_ "github.com/ncruces/go-sqlite3/driver"
 	"github.com/ncruces/go-sqlite3/vfs"
 
+	"github.com/loopkeeper/loopkeeper/coordinator/ledger/crashdisk"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 )
 
@@ -30,16 +31,29 @@ const (
 )
 
 // onDisk is our SQL on a library whose disk can lose power, and the files of bodies on the same disk.
-func onDisk(t *testing.T, d *disk) engine {
+func onDisk(t *testing.T, d *crashdisk.Disk) engine {
 	t.Helper()
 	name := t.Name()
 	vfs.Register(name, d)
 	t.Cleanup(func() { vfs.Unregister(name) })
 	return engine{
-		driver: "sqlite3", oneConn: true, migrations: migrations, files: crashDrive{d},
+		driver: "sqlite3", oneConn: true, migrations: migrations, files: crashDrive{crashdisk.Drive{Disk: d}},
 		params: "vfs=" + name + "&_pragma=locking_mode(EXCLUSIVE)&_pragma=wal_autocheckpoint(6)&",
 	}
 }
+
+// crashDrive is that of the disk, whose files are ours.
+type crashDrive struct{ crashdisk.Drive }
+
+func (d crashDrive) create(dir string) (bodyFile, error) { return d.Create(dir) }
+func (d crashDrive) open(path string) (bodyFile, error)  { return d.Open(path) }
+func (d crashDrive) size(path string) (int64, error)     { return d.Size(path) }
+func (d crashDrive) rename(from, to string) error        { return d.Rename(from, to) }
+func (d crashDrive) remove(path string) error            { return d.Remove(path) }
+func (d crashDrive) mkdir(path string) error             { return d.Mkdir(path) }
+func (d crashDrive) syncDir(path string) error           { return d.SyncDir(path) }
+func (d crashDrive) list(dir string) ([]string, error)   { return d.List(dir) }
+func (d crashDrive) clear(dir string) error              { return d.Clear(dir) }
 
 // crashCommit is the nth commit of the workload: several events of two runs, rows, a value, a small body and a large one, an accepted
 // result, a schedule. The first also has a run that has ended.
@@ -282,23 +296,23 @@ func sweeps(t *testing.T, s *SQLite) error {
 func crashes(t *testing.T, step int, lies bool) (points, lost int) {
 	t.Helper()
 	dir := t.TempDir()
-	whole := newDisk(0)
+	whole := crashdisk.New(0)
 	if got := workload(t, dir, onDisk(t, whole)); got != (reached{crashCommits, true, true}) {
 		t.Fatalf("undisturbed: %+v", got)
 	}
-	for at := 1; at <= whole.ops; at += step {
+	for at := 1; at <= whole.Ops(); at += step {
 		points++
 		if err := os.RemoveAll(filepath.Join(dir, artifactDir)); err != nil { // of the disk before
 			t.Fatal(err)
 		}
-		d := newDisk(uint64(at))
-		d.crashAt, d.lies = at, lies
+		d := crashdisk.New(uint64(at))
+		d.CrashAt, d.Lies = at, lies
 		acked := workload(t, dir, onDisk(t, d))
-		d = d.reboot()
+		d = d.Reboot()
 		if at%2 == 0 { // and again while it recovers
-			d.crashAt = 1 + d.rng.IntN(6)
+			d.CrashAt = 1 + d.Rand.IntN(6)
 			_, _ = survived(t, dir, onDisk(t, d))
-			d = d.reboot()
+			d = d.Reboot()
 		}
 		kept, err := survived(t, dir, onDisk(t, d))
 		if err == nil && kept.commits >= acked.commits && kept.commits <= acked.commits+1 &&
@@ -306,7 +320,7 @@ func crashes(t *testing.T, step int, lies bool) (points, lost int) {
 			continue
 		}
 		if lost++; !lies {
-			t.Errorf("crash at operation %d of %d: %+v was acknowledged, %+v kept: %v", at, whole.ops, acked, kept, err)
+			t.Errorf("crash at operation %d of %d: %+v was acknowledged, %+v kept: %v", at, whole.Ops(), acked, kept, err)
 		}
 	}
 	return points, lost

@@ -73,6 +73,12 @@ func Open(ctx context.Context, o Options) (*SQLite, error) {
 	return open(ctx, o, modernc)
 }
 
+// OpenWith is Open with another SQLite than ours, by the name of its database/sql driver and URI parameters of every connection, each
+// followed by "&". It is for tests that put the database on a disk that fails; the files of large bodies stay the operating system's.
+func OpenWith(ctx context.Context, o Options, driver, params string) (*SQLite, error) {
+	return open(ctx, o, engine{driver: driver, params: params, oneConn: true, migrations: migrations, files: osDrive{}})
+}
+
 func open(ctx context.Context, o Options, eng engine) (*SQLite, error) {
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {

@@ -1,4 +1,6 @@
-package ledger
+// Package crashdisk is a disk in memory that can lose power, for tests: the database of a ledger lies on it as an SQLite VFS, and the
+// files of large bodies beside it.
+package crashdisk
 
 import (
 	"io"
@@ -9,25 +11,26 @@ import (
 	"github.com/ncruces/go-sqlite3/vfs"
 )
 
-// disk is a drive in memory that can lose power. Until a file is synced, its writes may reach the platter or not, each
+// Disk is a drive in memory that can lose power. Until a file is synced, its writes may reach the platter or not, each
 // sector by itself, and its name may be missing; a removal that was not synced may be undone.
-type disk struct {
+type Disk struct {
+	CrashAt int        // the operation at which power fails, 0 for never
+	Lies    bool       // a sync returns at once and does nothing
+	Rand    *rand.Rand // decides what survives
+
 	mu      sync.Mutex
-	rng     *rand.Rand
 	files   map[string]*file
 	removed map[string]*file
 	ops     int // writes, truncations, syncs, creations and removals so far
-	crashAt int // the operation at which power fails, 0 for never
 	off     bool
-	lies    bool // a sync returns at once and does nothing
 
-	bodies  map[string]*file // by path, as the running system sees them, their folders included; see crashDrive
+	bodies  map[string]*file // by path, as the running system sees them, their folders included; see Drive
 	entries map[string]*file // as their names certainly are
 	namings []naming         // since the last sync of their folders
 }
 
 type file struct {
-	disk    *disk
+	disk    *Disk
 	view    []byte // as the running system sees it
 	platter []byte // as it certainly is
 	named   bool   // its folder entry is durable
@@ -42,18 +45,19 @@ type change struct {
 
 const sector = 512
 
-func newDisk(seed uint64) *disk {
+// New is an empty disk. What survives a crash of it depends on the seed alone.
+func New(seed uint64) *Disk {
 	return emptyDisk(rand.New(rand.NewPCG(seed, 1)))
 }
 
-func emptyDisk(rng *rand.Rand) *disk {
-	return &disk{rng: rng, files: map[string]*file{}, removed: map[string]*file{}, bodies: map[string]*file{}, entries: map[string]*file{}}
+func emptyDisk(rng *rand.Rand) *Disk {
+	return &Disk{Rand: rng, files: map[string]*file{}, removed: map[string]*file{}, bodies: map[string]*file{}, entries: map[string]*file{}}
 }
 
 // spend counts an operation; at the fatal one, and ever after, it fails.
-func (d *disk) spend() error {
+func (d *Disk) spend() error {
 	d.ops++
-	if d.ops == d.crashAt {
+	if d.ops == d.CrashAt {
 		d.off = true
 	}
 	if d.off {
@@ -62,19 +66,26 @@ func (d *disk) spend() error {
 	return nil
 }
 
-// reboot returns the disk as the next start finds it.
-func (d *disk) reboot() *disk {
-	next := emptyDisk(d.rng)
+// Ops is how many operations there were so far.
+func (d *Disk) Ops() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.ops
+}
+
+// Reboot returns the disk as the next start finds it. Nobody may use the old one any more.
+func (d *Disk) Reboot() *Disk {
+	next := emptyDisk(d.Rand)
 	survive := func(f *file) *file {
 		for _, c := range f.pending {
 			if c.data == nil {
-				if d.rng.IntN(2) == 0 {
+				if d.Rand.IntN(2) == 0 {
 					f.platter = resize(f.platter, c.off)
 				}
 				continue
 			}
 			for at := 0; at < len(c.data); at += sector {
-				if d.rng.IntN(2) == 0 {
+				if d.Rand.IntN(2) == 0 {
 					f.platter = put(f.platter, c.data[at:min(at+sector, len(c.data))], c.off+int64(at))
 				}
 			}
@@ -83,12 +94,12 @@ func (d *disk) reboot() *disk {
 		return &file{disk: next, view: append([]byte(nil), f.platter...), platter: f.platter, named: true}
 	}
 	for name, f := range d.removed {
-		if d.rng.IntN(2) == 0 {
+		if d.Rand.IntN(2) == 0 {
 			next.files[name] = survive(f)
 		}
 	}
 	for name, f := range d.files {
-		if f.named || d.rng.IntN(2) == 0 {
+		if f.named || d.Rand.IntN(2) == 0 {
 			next.files[name] = survive(f)
 		}
 	}
@@ -109,8 +120,10 @@ func put(b, data []byte, off int64) []byte {
 	return b
 }
 
+var _ vfs.VFS = (*Disk)(nil)
+
 // Open implements vfs.VFS.
-func (d *disk) Open(name string, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
+func (d *Disk) Open(name string, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if f := d.files[name]; f != nil && name != "" {
@@ -130,7 +143,7 @@ func (d *disk) Open(name string, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, er
 }
 
 // Delete implements vfs.VFS.
-func (d *disk) Delete(name string, syncDir bool) error {
+func (d *Disk) Delete(name string, syncDir bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.spend(); err != nil {
@@ -148,20 +161,20 @@ func (d *disk) Delete(name string, syncDir bool) error {
 }
 
 // Access implements vfs.VFS.
-func (d *disk) Access(name string, _ vfs.AccessFlag) (bool, error) {
+func (d *Disk) Access(name string, _ vfs.AccessFlag) (bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.files[name] != nil, nil
 }
 
 // FullPathname implements vfs.VFS.
-func (d *disk) FullPathname(name string) (string, error) { return name, nil }
+func (d *Disk) FullPathname(name string) (string, error) { return name, nil }
 
 func (f *file) change(c change) error {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
 	err := f.disk.spend()
-	if f.disk.ops == f.disk.crashAt || err == nil { // the fatal one may still have reached the platter
+	if f.disk.ops == f.disk.CrashAt || err == nil { // the fatal one may still have reached the platter
 		f.pending = append(f.pending, c)
 	}
 	if err != nil {
@@ -187,7 +200,7 @@ func (f *file) Sync(vfs.SyncFlag) error {
 	if err := f.disk.spend(); err != nil {
 		return err
 	}
-	if f.disk.lies {
+	if f.disk.Lies {
 		return nil
 	}
 	f.platter, f.named, f.pending = append(f.platter[:0], f.view...), true, nil

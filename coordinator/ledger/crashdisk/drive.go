@@ -1,4 +1,4 @@
-package ledger
+package crashdisk
 
 import (
 	"io"
@@ -10,10 +10,10 @@ import (
 	"syscall"
 )
 
-// crashDrive has the files of large bodies on a disk that can lose power, beside the database's. What is in a file is durable after
-// its Sync, its name only after a syncDir of its folder, and the folder's own name after one of the parent: a name that was not
+// Drive has the files of large bodies on a disk that can lose power, beside the database's. What is in a file is durable after
+// its Sync, its name only after a SyncDir of its folder, and the folder's own name after one of the parent: a name that was not
 // synced is there or not, each by itself, and so is one that was removed.
-type crashDrive struct{ *disk }
+type Drive struct{ *Disk }
 
 // naming is a change of a name that was not synced: to file, or nothing when it is nil.
 type naming struct {
@@ -26,10 +26,10 @@ const hashFolder = 2
 
 func failedAt(op, name string) error { return &fs.PathError{Op: op, Path: name, Err: syscall.EIO} }
 
-// rename notes a change of names. The fatal one may still reach the platter.
-func (d crashDrive) change(op string, changes ...naming) error {
+// change notes changes of names. The fatal one may still reach the platter.
+func (d Drive) change(op string, changes ...naming) error {
 	err := d.spend()
-	if d.ops == d.crashAt || err == nil {
+	if d.ops == d.CrashAt || err == nil {
 		d.namings = append(d.namings, changes...)
 	}
 	if err != nil {
@@ -45,42 +45,47 @@ func (d crashDrive) change(op string, changes ...naming) error {
 	return nil
 }
 
-func (d crashDrive) create(dir string) (bodyFile, error) {
+// Create makes a file in dir under a name of its own.
+func (d Drive) Create(dir string) (*File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	name := filepath.Join(dir, strconv.Itoa(d.ops))
-	f := &file{disk: d.disk}
+	f := &file{disk: d.Disk}
 	if err := d.change("create", naming{name, f}); err != nil {
 		return nil, err
 	}
-	return &handle{file: f, name: name}, nil
+	return &File{file: f, name: name}, nil
 }
 
-func (d crashDrive) open(path string) (bodyFile, error) {
+// Open opens the file at path.
+func (d Drive) Open(path string) (*File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f := d.bodies[path]
 	if f == nil {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
 	}
-	return &handle{file: f, name: path}, nil
+	return &File{file: f, name: path}, nil
 }
 
-func (d crashDrive) size(path string) (int64, error) {
-	f, err := d.open(path)
+// Size is the bytes of the file at path.
+func (d Drive) Size(path string) (int64, error) {
+	f, err := d.Open(path)
 	if err != nil {
 		return 0, err
 	}
-	return f.(*handle).Size()
+	return f.Size()
 }
 
-func (d crashDrive) rename(from, to string) error {
+// Rename gives a file another name.
+func (d Drive) Rename(from, to string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.change("rename", naming{to, d.bodies[from]}, naming{from, nil})
 }
 
-func (d crashDrive) remove(path string) error {
+// Remove removes the name of a file.
+func (d Drive) Remove(path string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.bodies[path] == nil {
@@ -89,22 +94,24 @@ func (d crashDrive) remove(path string) error {
 	return d.change("remove", naming{path, nil})
 }
 
-func (d crashDrive) mkdir(path string) error {
+// Mkdir makes a folder.
+func (d Drive) Mkdir(path string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.bodies[path] != nil || len(filepath.Base(path)) != hashFolder {
 		return nil
 	}
-	return d.change("mkdir", naming{path, &file{disk: d.disk}})
+	return d.change("mkdir", naming{path, &file{disk: d.Disk}})
 }
 
-func (d crashDrive) syncDir(path string) error {
+// SyncDir makes the names in a folder durable.
+func (d Drive) SyncDir(path string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.spend(); err != nil {
 		return failedAt("sync", path)
 	}
-	if d.lies {
+	if d.Lies {
 		return nil
 	}
 	d.namings = slices.DeleteFunc(d.namings, func(c naming) bool {
@@ -118,7 +125,7 @@ func (d crashDrive) syncDir(path string) error {
 }
 
 // settle makes a change of a name durable.
-func (d *disk) settle(c naming) {
+func (d *Disk) settle(c naming) {
 	if c.file == nil {
 		delete(d.entries, c.name)
 	} else {
@@ -126,7 +133,8 @@ func (d *disk) settle(c naming) {
 	}
 }
 
-func (d crashDrive) list(dir string) (paths []string, err error) {
+// List returns the paths of all files in dir and in its folders.
+func (d Drive) List(dir string) (paths []string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for name := range d.bodies {
@@ -138,20 +146,21 @@ func (d crashDrive) list(dir string) (paths []string, err error) {
 	return paths, nil
 }
 
-func (d crashDrive) clear(dir string) error {
-	paths, err := d.list(dir)
+// Clear leaves dir empty.
+func (d Drive) Clear(dir string) error {
+	paths, err := d.List(dir)
 	for _, p := range paths {
 		if err == nil {
-			err = d.remove(p)
+			err = d.Remove(p)
 		}
 	}
 	return err
 }
 
 // rebootBodies fills next with the body files as the next start finds them.
-func (d *disk) rebootBodies(next *disk, survive func(*file) *file) {
+func (d *Disk) rebootBodies(next *Disk, survive func(*file) *file) {
 	for _, c := range d.namings {
-		if d.rng.IntN(2) == 0 {
+		if d.Rand.IntN(2) == 0 {
 			d.settle(c)
 		}
 	}
@@ -165,16 +174,18 @@ func (d *disk) rebootBodies(next *disk, survive func(*file) *file) {
 	}
 }
 
-// handle is an open file with a position.
-type handle struct {
+// File is an open file with a position.
+type File struct {
 	*file
 	name string
 	at   int64
 }
 
-func (h *handle) Name() string { return h.name }
+// Name is its path.
+func (h *File) Name() string { return h.name }
 
-func (h *handle) Read(p []byte) (int, error) {
+// Read implements io.Reader.
+func (h *File) Read(p []byte) (int, error) {
 	n, err := h.ReadAt(p, h.at)
 	h.at += int64(n)
 	if n > 0 && err == io.EOF {
@@ -183,7 +194,8 @@ func (h *handle) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (h *handle) Write(p []byte) (int, error) {
+// Write implements io.Writer.
+func (h *File) Write(p []byte) (int, error) {
 	n, err := h.WriteAt(p, h.at)
 	h.at += int64(n)
 	if err != nil {
@@ -192,7 +204,8 @@ func (h *handle) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-func (h *handle) Sync() error {
+// Sync makes what is in the file durable.
+func (h *File) Sync() error {
 	if err := h.file.Sync(0); err != nil {
 		return failedAt("sync", h.name)
 	}
