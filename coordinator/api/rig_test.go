@@ -34,6 +34,7 @@ type rig struct {
 	store  *ledger.SQLite
 	c      *coordinator.Coordinator
 	client coordinatorv1.CoordinatorServiceClient
+	steer  coordinatorv1.SteerServiceClient
 }
 
 // newRig starts a coordinator and the machines, and waits until they are up.
@@ -68,7 +69,7 @@ func newRigWith(t *testing.T, settings func(*coordinator.Options), machines ...*
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.client = coordinatorv1.NewCoordinatorServiceClient(conn)
+	r.client, r.steer = coordinatorv1.NewCoordinatorServiceClient(conn), coordinatorv1.NewSteerServiceClient(conn)
 	t.Cleanup(func() {
 		conn.Close()
 		if r.c != nil {

@@ -83,7 +83,7 @@ func Show(s Style, r *coordinatorv1.Run, now time.Time) string {
 // activeText is how much of a run's time it was at work, where a part of it was parked.
 func activeText(r *coordinatorv1.Run, now time.Time) string {
 	active := time.Duration(r.GetActiveNanos())
-	if Took(r, now)-active < time.Second {
+	if active == 0 || Took(r, now)-active < time.Second { // 0: it is not known
 		return ""
 	}
 	return Duration(active) + "; the rest it was parked, which no limit counts"
