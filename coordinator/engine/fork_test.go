@@ -213,3 +213,30 @@ func TestReusePaysOnlyForWhatChanged(t *testing.T) {
 		}
 	})
 }
+
+// TestReuseOverLines: a file of lines that changes in one line costs one call.
+func TestReuseOverLines(t *testing.T) {
+	p := flow(t, `return (await batch({ items: { lines: input } as any, model: "small:8b", prompt: "{{item}}", schema: Answer, reuse: true })).succeeded;`)
+	synctest.Test(t, func(t *testing.T) {
+		f := newFarm(2)
+		f.answer = ofLine
+		r := newRig(t, f, Options{})
+		night := func(change int) int {
+			var text strings.Builder
+			for i := range 40 {
+				if i == change {
+					text.WriteString(`"another line, and longer"` + "\n")
+				}
+				fmt.Fprintf(&text, "{\"n\":%d}\n", i)
+			}
+			sent := len(f.sent())
+			if v := r.wait(r.submit(p, r.lines(text.String()))); v.Status != run.Completed {
+				t.Fatalf("%+v", v)
+			}
+			return len(f.sent()) - sent
+		}
+		if first, second, third := night(-1), night(-1), night(20); first != 40 || second != 0 || third != 1 {
+			t.Errorf("the nights make %d, %d and %d calls", first, second, third)
+		}
+	})
+}
