@@ -116,7 +116,7 @@ func (w *why) judgedBy(b *Basis, at Place) {
 		return
 	}
 	for _, later := range w.State.Requests[at.Step+1:] {
-		if later.Kind != run.KindEvaluate && later.Kind != run.KindApprove || !bytes.Contains(later.Body, needle) {
+		if later.Kind != run.KindEvaluate && later.Kind != run.KindApprove || !bytes.Contains(later.Body, needle) || !w.restsOn(later.Pos, at) {
 			continue
 		}
 		name := w.push(whole(later.Pos), b.Depth+1)
@@ -150,4 +150,14 @@ func (w *why) claims(b *Basis, at Place) {
 			b.From = append(b.From, name)
 		}
 	}
+}
+
+// restsOn says whether a request holds what a place made, and not just the same said by another.
+func (w *why) restsOn(pos int, at Place) bool {
+	for _, k := range w.of(whole(pos)) {
+		if k.How != ByOrder && (k.To == at || k.To == whole(at.Step)) {
+			return true
+		}
+	}
+	return false
 }

@@ -1,8 +1,6 @@
 package answers
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -44,6 +42,11 @@ type links struct {
 	inputs map[string]string   // by hash: bodies of the input, with their names
 	given  map[[32]byte]string // by the digest of a value of the input: where it stands in it
 	texts  []givenText         // of the input, the first of them
+
+	said map[int][]string // texts of the results of steps, once they were asked for
+
+	decoded any // the request of the step that was looked at last
+	bodyOf  int
 }
 
 // givenText is a text of the input, and where it stands in it.
@@ -53,7 +56,7 @@ type givenText struct{ path, text string }
 const mostTexts = 256
 
 func (r *Record) links() *links {
-	l := &links{Record: r, values: map[[32]byte]Place{}, inputs: map[string]string{}, given: map[[32]byte]string{}}
+	l := &links{Record: r, values: map[[32]byte]Place{}, inputs: map[string]string{}, given: map[[32]byte]string{}, said: map[int][]string{}}
 	for _, st := range r.State.Requests {
 		if st.Note {
 			continue
@@ -112,7 +115,7 @@ func (l *links) of(at Place) []Link {
 	var texts []string
 	each(l.part(st, at.Item), "", func(_ string, v any) bool {
 		if sha, name := refOf(v); sha != "" {
-			if k, ok := l.body(sha, name); ok {
+			if k, ok := l.body(at.Step, sha, name); ok {
 				add(k)
 			}
 			return false
@@ -141,27 +144,53 @@ func (l *links) of(at Place) []Link {
 	return out
 }
 
-// body is where a body that a request names comes from.
-func (l *links) body(sha, name string) (Link, bool) {
-	if made, ok := l.made[sha]; ok {
-		return Link{To: made, How: ByHash}, true
-	}
-	if known, ok := l.inputs[sha]; ok {
-		if known != "" {
-			name = known
-		}
+// body is where a body that a request names comes from. Several steps may have written the same: then the name that it has in the
+// request tells, else it is the latest of them.
+func (l *links) body(before int, sha, name string) (Link, bool) {
+	known, handed := l.inputs[sha]
+	if handed && known == name && name != "" {
 		return Link{To: Place{-1, -1}, How: ByHash, Name: name, Ref: sha}, true
+	}
+	var latest *Place
+	for _, made := range l.made[sha] {
+		if made.Step >= before {
+			break
+		}
+		if latest = &made; name != "" && l.nameOf(made) == name {
+			break
+		}
+	}
+	switch {
+	case latest != nil:
+		return Link{To: *latest, How: ByHash}, true
+	case handed:
+		if known == "" {
+			known = name
+		}
+		return Link{To: Place{-1, -1}, How: ByHash, Name: known, Ref: sha}, true
 	}
 	return Link{}, false
 }
 
+// nameOf is the name that a step's text has as a reference.
+func (l *links) nameOf(at Place) string {
+	st := l.State.Step(at.Step)
+	if st.Label != "" {
+		return st.Label
+	}
+	return fmt.Sprintf("step %d", at.Step)
+}
+
 // part is what of a request is about an item: all but the other items. A step as a whole is all of it.
 func (l *links) part(st *run.Step, item int) any {
-	v := decode(st.Body)
-	fields, ok := v.(map[string]any)
-	if !ok {
-		return v
+	if l.decoded == nil || l.bodyOf != st.Pos {
+		l.decoded, l.bodyOf = decode(st.Body), st.Pos // a large batch is asked for item by item
 	}
+	all, ok := l.decoded.(map[string]any)
+	if !ok {
+		return l.decoded
+	}
+	fields := maps.Clone(all)
 	delete(fields, "keys")
 	delete(fields, "label")
 	delete(fields, "model")
@@ -169,7 +198,7 @@ func (l *links) part(st *run.Step, item int) any {
 	if list, ok := fields["items"].([]any); ok && item >= 0 && item < len(list) && st.Kind == run.KindBatch {
 		fields["items"] = list[item]
 	}
-	return v
+	return fields
 }
 
 // quoted finds what was handed in, and earlier small results, of which a text occurs in the request's own texts.
@@ -185,95 +214,33 @@ func (l *links) quoted(pos int, texts []string) []Link {
 		if st.Note || len(st.Items) > 1 {
 			continue
 		}
-		value := st.Result.Value
-		if len(st.Items) == 1 {
-			value = st.Items[0].Result.Value
-		}
-		if quotes(texts, value) {
+		if slices.ContainsFunc(l.saidBy(st), func(said string) bool {
+			return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(t, said) })
+		}) {
 			out = append(out, Link{To: whole(before), How: ByText})
 		}
 	}
 	return out
 }
 
-// quotes says whether a text of value occurs in one of texts.
-func quotes(texts []string, value json.RawMessage) bool {
-	found := false
-	if len(value) < least {
-		return false
+// saidBy are the texts of a step's small result that are long enough to mean something.
+func (l *links) saidBy(st *run.Step) []string {
+	if said, known := l.said[st.Pos]; known {
+		return said
 	}
-	each(decode(value), "", func(_ string, v any) bool {
-		if s, ok := v.(string); ok && len(s) >= least {
-			for _, t := range texts {
-				found = found || strings.Contains(t, s)
+	value := st.Result.Value
+	if len(st.Items) == 1 {
+		value = st.Items[0].Result.Value
+	}
+	var out []string
+	if len(value) >= least {
+		each(decode(value), "", func(_ string, v any) bool {
+			if s, ok := v.(string); ok && len(s) >= least {
+				out = append(out, s)
 			}
-		}
-		return !found
-	})
-	return found
-}
-
-// each visits v and what it holds, a container before its parts; yes goes into the parts.
-func each(v any, path string, visit func(path string, v any) (yes bool)) {
-	if !visit(path, v) {
-		return
+			return true
+		})
 	}
-	switch v := v.(type) {
-	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			each(v[name], join(path, name), visit)
-		}
-	case []any:
-		for i, x := range v {
-			each(x, join(path, fmt.Sprint(i)), visit)
-		}
-	}
-}
-
-func join(path, name string) string {
-	if path == "" {
-		return name
-	}
-	return path + "." + name
-}
-
-func decode(raw json.RawMessage) any {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil {
-		return nil
-	}
-	return v
-}
-
-// refOf is the hash and the name of a reference, "" for what is none.
-func refOf(v any) (sha, name string) {
-	fields, ok := v.(map[string]any)
-	if !ok {
-		return "", ""
-	}
-	if sha, _ = fields["ref"].(string); len(sha) != 64 {
-		return "", ""
-	}
-	name, _ = fields["name"].(string)
-	return sha, name
-}
-
-// digestOf tells values apart that are long enough to mean something.
-func digestOf(v any) (d [32]byte, ok bool) {
-	switch v := v.(type) {
-	case string:
-		ok = len(v) >= least
-	case map[string]any, []any:
-		ok = true
-	}
-	if !ok {
-		return d, false
-	}
-	text, err := json.Marshal(v) // sorts keys
-	if err != nil || len(text) < least {
-		return d, false
-	}
-	return sha256.Sum256(text), true
+	l.said[st.Pos] = out
+	return out
 }

@@ -20,10 +20,10 @@ type Record struct {
 	turns  int      // of the script: how often it asked for something after it was given something
 	failed []failing
 	moves  []phaseMove
-	made   map[string]Place // by the hash of a result's body: what made it
-	bare   []Place          // items that a judge passed without a fact
-	passed int              // verdicts that passed
-	books  *run.Acceptance  // once it was asked for
+	made   map[string][]Place // by the hash of a result's body: what made it, the first few
+	bare   []Place            // items that a judge passed without a fact
+	passed int                // verdicts that passed
+	books  *run.Acceptance    // once it was asked for
 }
 
 // Place is a step, or with Item 0 or more one item of it. Step -1 is what was handed in.
@@ -59,7 +59,7 @@ type phaseMove struct {
 
 // Fold reads a record.
 func Fold(events Events) (*Record, error) {
-	r := &Record{State: &run.State{}, made: map[string]Place{}}
+	r := &Record{State: &run.State{}, made: map[string][]Place{}}
 	f := folding{Record: r, last: -1, delivered: true}
 	for e, err := range events {
 		if err != nil {
@@ -130,7 +130,10 @@ func (r *Record) note(e run.Event) {
 	}
 }
 
-// keep notes what made a body, the first time: a text that two steps wrote alike is the first one's.
+// mostMakers bounds how many makers of one body are kept: models that say "yes" say it often.
+const mostMakers = 64
+
+// keep notes what made a body.
 func (r *Record) keep(p run.Payload, sha string) {
 	var at Place
 	switch p := p.(type) {
@@ -149,8 +152,8 @@ func (r *Record) keep(p run.Payload, sha string) {
 	if st := r.State.Step(at.Step); st == nil || st.Kind == run.KindRead {
 		return
 	}
-	if _, known := r.made[sha]; !known {
-		r.made[sha] = at
+	if list := r.made[sha]; len(list) < mostMakers {
+		r.made[sha] = append(list, at)
 	}
 }
 

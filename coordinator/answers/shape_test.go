@@ -182,3 +182,49 @@ for a time: wait 0s, busy 0s`)
 		t.Error(err)
 	}
 }
+
+func TestATimelineTellsApartWhatACallWaitedFor(t *testing.T) {
+	tp := begin(t, `{}`)
+	tp.ask("generate", `{"model":"m","prompt":"a"}`)
+	asked := tp.now
+	tp.value(0, 0, `1`) // placed an hour and a second later
+	tp.returns()
+	line, err := answers.Lay(tp.recorded(), nodes, answers.Waited{Step: 0, At: asked.Add(-time.Second), For: "slot"},
+		answers.Waited{Step: 0, At: asked.Add(10 * time.Minute), For: "load"}, answers.Waited{Step: 0, At: asked.Add(2 * time.Hour), For: "memory"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, l := range line.Lanes {
+		if l.Wait {
+			got = append(got, fmt.Sprintf("%s: %s %s", l.Name, l.Spans[0].What, l.Busy))
+		}
+	}
+	same(t, strings.Join(got, "\n"), "for a load: load 50m1s\nfor a slot: wait 10m0s")
+}
+
+func TestBranchesGoOnWhenTheyAreGivenTheirResultsTogether(t *testing.T) {
+	tp := begin(t, `{}`)
+	left, right := strings.Repeat("1", 64), strings.Repeat("2", 64)
+	tp.ask("generate", `{"label":"left","model":"m","prompt":"a"}`, "generate", `{"label":"right","model":"m","prompt":"b"}`)
+	tp.text(0, 0, left)
+	tp.text(1, 0, right)
+	tp.ask("generate", `{"item":{"bytes":9,"name":"right","ref":"`+right+`"},"model":"m","prompt":"again"}`,
+		"generate", `{"item":{"bytes":9,"name":"left","ref":"`+left+`"},"model":"m","prompt":"again"}`)
+	tp.text(2, 0, right)
+	tp.text(3, 0, left)
+	tp.returns()
+	same(t, sketch(tp.tree(nil), 0), `run k3f9 completed
+  parallel 2 side by side
+    branch left
+      step 0 generate succeeded
+        attempt work 1 succeeded
+      step 3 generate succeeded
+        attempt work 1 succeeded
+    branch right
+      step 1 generate succeeded
+        attempt work 1 succeeded
+      step 2 generate succeeded
+        attempt work 1 succeeded
+`)
+}

@@ -86,8 +86,10 @@ func (w *why) output(o run.Output) {
 func (w *why) pin(pos int, value json.RawMessage) Place {
 	v := decode(value)
 	if sha, _ := refOf(v); sha != "" {
-		if at, ok := w.made[sha]; ok && at.Step == pos {
-			return at
+		for _, at := range w.made[sha] {
+			if at.Step == pos {
+				return at
+			}
 		}
 	}
 	if d, ok := digestOf(v); ok {

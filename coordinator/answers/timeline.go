@@ -41,9 +41,22 @@ const (
 	Waiting = "wait"
 )
 
-// Lay puts a run's attempts, loads and waits on lanes.
-func Lay(events Events, nodes Names) (*Timeline, error) {
-	l := &laying{state: &run.State{}, nodes: nodes, lanes: map[string]*Lane{}, open: map[run.AttemptID]open{}, since: map[Place]time.Time{}}
+// Waited says what a step's calls waited for from some time on.
+type Waited struct {
+	Step int
+	At   time.Time
+	For  string // slot, memory, load, node, …
+}
+
+// leastLoad is how long a load within a call has to be to be shown: Ollama counts a few milliseconds where there was none.
+const leastLoad = 250 * time.Millisecond
+
+// Lay puts a run's attempts, loads and waits on lanes. waited, by time, tells apart what its calls waited for.
+func Lay(events Events, nodes Names, waited ...Waited) (*Timeline, error) {
+	l := &laying{state: &run.State{}, nodes: nodes, waited: map[int][]Waited{}, lanes: map[string]*Lane{}, open: map[run.AttemptID]open{}, since: map[Place]time.Time{}}
+	for _, w := range waited {
+		l.waited[w.Step] = append(l.waited[w.Step], w)
+	}
 	var last time.Time
 	for e, err := range events {
 		if err != nil {
@@ -84,6 +97,8 @@ type laying struct {
 	lanes map[string]*Lane
 	open  map[run.AttemptID]open
 	since map[Place]time.Time // since when an item waits for a place
+
+	waited map[int][]Waited // by step
 }
 
 type open struct {
@@ -98,8 +113,36 @@ func (l *laying) add(lane string, s Span, wait bool) {
 	l.lanes[lane].Spans = append(l.lanes[lane].Spans, s)
 }
 
-// forPlace is the lane of what waits for a node to be free.
-const forPlace = "for a place"
+// ForPlace is the lane of calls that wait for a node, where it is not known why.
+const ForPlace = "for a place"
+
+// reasons name the lanes of calls that wait for a node, by what is in the way.
+var reasons = map[string]string{"slot": "for a slot", "load": "for a load", "memory": "for memory", "node": "for a machine", "model": "for a model", "cap": "for a resource",
+	"rate": "for a rate", "faster": "for a faster one", "facts": "for facts"}
+
+// wait puts the time between a request and its place on the lanes of what it waited for.
+func (l *laying) wait(pos, item int, from, to time.Time) {
+	lane, what := ForPlace, Waiting
+	add := func(until time.Time) {
+		if until.After(from) {
+			l.add(lane, Span{what, pos, item, from, until}, true)
+			from = until
+		}
+	}
+	for _, w := range l.waited[pos] {
+		if !w.At.Before(to) {
+			break
+		}
+		add(w.At)
+		if lane, what = reasons[w.For], Waiting; lane == "" {
+			lane = "for " + w.For
+		}
+		if w.For == "load" {
+			what = Loading
+		}
+	}
+	add(to)
+}
 
 func (l *laying) take(e run.Event) {
 	switch p := e.Data.(type) {
@@ -110,9 +153,7 @@ func (l *laying) take(e run.Event) {
 			since = st.Requested
 		}
 		delete(l.since, Place{p.Pos, p.Item})
-		if e.Time.After(since) {
-			l.add(forPlace, Span{Waiting, p.Pos, p.Item, since, e.Time}, true)
-		}
+		l.wait(p.Pos, p.Item, since, e.Time)
 	case *run.AttemptSucceeded:
 		l.ended(e, p.AttemptID, p.Evidence, "")
 		l.again(e, p.Pos, p.Item, p.Consequence)
@@ -146,7 +187,7 @@ func (l *laying) ended(e run.Event, id run.AttemptID, ev run.Evidence, what stri
 		what = Working
 	}
 	lane, begin := l.nodes.of(o.node), o.since
-	if load := time.Duration(ev.Report.LoadNanos); load > 0 {
+	if load := time.Duration(ev.Report.LoadNanos); load >= leastLoad {
 		until := begin.Add(load)
 		if until.After(e.Time) {
 			until = e.Time

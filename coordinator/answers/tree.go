@@ -3,6 +3,7 @@ package answers
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
@@ -78,6 +79,7 @@ type tree struct {
 	depth  int
 	shown  map[Place]*Branch // items, and steps without
 	placed map[run.AttemptID]run.Event
+	rests  *links // once they were needed
 }
 
 // grow hangs the steps under the phases and branches they belong to. A turn that asks for several things while nothing else is
@@ -97,13 +99,18 @@ func (t *tree) grow(root *Branch) error {
 		switch b := branch[first.after]; {
 		case first.open > 0 && b != nil:
 			under = b
+		case len(group) > 1 && t.goOn(trunk, group, branch):
+			// each in the branch that it follows
+			under = nil
 		case len(group) > 1:
 			under = &Branch{Kind: "parallel", Name: fmt.Sprintf("%d side by side", len(group))}
 			trunk.Children = append(trunk.Children, under)
 		}
 		for _, st := range group {
 			home := under
-			if under.Kind == "parallel" {
+			if under == nil {
+				home = branch[st.Pos]
+			} else if under.Kind == "parallel" {
 				home = &Branch{Kind: "branch", Name: branchName(st)}
 				under.Children = append(under.Children, home)
 			}
@@ -121,6 +128,34 @@ func (t *tree) grow(root *Branch) error {
 	}
 	flatten(root)
 	return nil
+}
+
+// goOn says whether steps that were asked for at once go on in the branches before them, a branch each, as when those were given
+// their results together. Then branch has them.
+func (t *tree) goOn(trunk *Branch, group []*run.Step, branch map[int]*Branch) bool {
+	if len(trunk.Children) == 0 || trunk.Children[len(trunk.Children)-1].Kind != "parallel" {
+		return false
+	}
+	if t.rests == nil {
+		t.rests = t.links()
+	}
+	side := trunk.Children[len(trunk.Children)-1]
+	homes, taken := make([]*Branch, len(group)), map[*Branch]bool{}
+	for i, st := range group {
+		for _, k := range t.rests.of(whole(st.Pos)) {
+			if home := branch[k.To.Step]; k.How != ByOrder && k.To.Step >= 0 && slices.Contains(side.Children, home) && !taken[home] {
+				homes[i] = home
+			}
+		}
+		if homes[i] == nil {
+			return false
+		}
+		taken[homes[i]] = true
+	}
+	for i, st := range group {
+		branch[st.Pos] = homes[i]
+	}
+	return true
 }
 
 // turnsOf groups the steps by the turn that asked for them.

@@ -3,6 +3,7 @@ package answers
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -21,7 +22,12 @@ func readVerdict(raw json.RawMessage) (v verdict, ok bool) {
 
 // facts are the quotes for people, each with where it stands.
 func (v verdict) facts() []string {
-	var out []string
+	var out []string // a quote may stand behind several criteria
+	add := func(text string) {
+		if !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
 	for _, raw := range v.Facts {
 		var f struct {
 			Quote string `json:"quote"`
@@ -30,11 +36,11 @@ func (v verdict) facts() []string {
 		}
 		switch {
 		case json.Unmarshal(raw, &f) != nil || f.Quote == "":
-			out = append(out, plain(raw))
+			add(plain(raw))
 		case f.Line > 0:
-			out = append(out, fmt.Sprintf("%q in %s, line %d", f.Quote, f.In, f.Line))
+			add(fmt.Sprintf("%q in %s, line %d", f.Quote, f.In, f.Line))
 		default:
-			out = append(out, fmt.Sprintf("%q in %s", f.Quote, f.In))
+			add(fmt.Sprintf("%q in %s", f.Quote, f.In))
 		}
 	}
 	return out

@@ -165,3 +165,19 @@ func TestAnErrorOfReadingEndsAnAnswer(t *testing.T) {
 		t.Errorf("timeline: %v", err)
 	}
 }
+
+// Models say the same more than once: the name of a text in the request tells whose it is.
+func TestWhyTellsApartTextsThatAreAlike(t *testing.T) {
+	tp := begin(t, `{}`)
+	yes := strings.Repeat("9", 64)
+	tp.ask("generate", `{"label":"left","model":"m","prompt":"a"}`, "generate", `{"label":"right","model":"m","prompt":"b"}`)
+	tp.text(0, 0, yes)
+	tp.text(1, 0, yes)
+	tp.ask("generate", `{"item":{"bytes":9,"name":"left","ref":"`+yes+`"},"model":"m","prompt":"c"}`, "generate", `{"item":{"bytes":9,"name":"other","ref":"`+yes+`"},"model":"m","prompt":"c"}`)
+	if from := basis(t, tp.why("2"), "2").From; len(from) != 1 || from[0] != "0" {
+		t.Errorf("what is named left comes from %q", from)
+	}
+	if from := basis(t, tp.why("3"), "3").From; len(from) != 1 || from[0] != "1" {
+		t.Errorf("what has no name that tells comes from %q, want the latest", from)
+	}
+}

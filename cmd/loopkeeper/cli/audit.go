@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -51,7 +52,7 @@ func (a *app) audited(r *coordinatorv1.AuditResponse, found int) string {
 			mark = "incomplete"
 		}
 		l.text(s.Mark(mark) + " ")
-		l.add("", check.GetCode(), check.GetQuestion()+" "+check.GetAnswer())
+		l.add("", fmt.Sprintf("%-13s ", check.GetCode()), check.GetQuestion()+" "+check.GetAnswer())
 		for _, f := range check.GetFindings() {
 			l.add("    ", "found", f)
 		}

@@ -1,14 +1,17 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/loopkeeper/loopkeeper/cmd/loopkeeper/ui"
 	"github.com/loopkeeper/loopkeeper/coordinator/answers"
+	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
 )
 
 // timelineWidth is how wide a timeline is, cells, where the place does not say.
@@ -24,6 +27,15 @@ func (a *app) traceTimeline(ctx context.Context, c *client, id string) error {
 	if err != nil {
 		return err
 	}
+	waited, err := c.waited(ctx, id, t)
+	if err != nil {
+		return err
+	}
+	if len(waited) > 0 {
+		if t, err = answers.Lay(c.events(ctx, id), names, waited...); err != nil {
+			return err
+		}
+	}
 	if a.json() {
 		return a.printJSON(t)
 	}
@@ -32,6 +44,33 @@ func (a *app) traceTimeline(ctx context.Context, c *client, id string) error {
 		style.Width = timelineWidth
 	}
 	return a.printText(drawn(style, t))
+}
+
+// mostAsked is of how many steps it is asked what their calls waited for, those that come first.
+const mostAsked = 64
+
+// waited asks what the calls that waited did wait for, as it was decided then.
+func (c *client) waited(ctx context.Context, id string, t *answers.Timeline) ([]answers.Waited, error) {
+	var out []answers.Waited
+	asked := map[int]bool{}
+	for _, l := range t.Lanes {
+		for _, s := range l.Spans {
+			if l.Name != answers.ForPlace || asked[s.Step] || len(asked) == mostAsked || s.End.Sub(s.Begin) < time.Second/10 {
+				continue
+			}
+			asked[s.Step] = true
+			e, err := c.Explain(ctx, &coordinatorv1.ExplainRequest{Subject: &coordinatorv1.ExplainRequest_RunId{RunId: id}, Step: strconv.Itoa(s.Step)})
+			if err != nil {
+				return nil, err
+			}
+			for _, d := range e.GetDecisions() {
+				if d.GetWaitingFor() != "" && d.GetAt() != nil {
+					out = append(out, answers.Waited{Step: s.Step, At: d.GetAt().AsTime(), For: d.GetWaitingFor()})
+				}
+			}
+		}
+	}
+	return out, nil
 }
 
 // cells are how spans are drawn, with Unicode and without; where several share a cell the first of the list shows.
@@ -142,7 +181,7 @@ func loads(t *answers.Timeline) string {
 	for _, l := range t.Lanes {
 		n, sum := 0, time.Duration(0)
 		for _, s := range l.Spans {
-			if s.What == answers.Loading {
+			if s.What == answers.Loading && !l.Wait {
 				n++
 				sum += s.End.Sub(s.Begin)
 			}
@@ -168,7 +207,7 @@ func longest(t *answers.Timeline) string {
 			}
 		}
 	}
-	slices.SortStableFunc(waits, func(x, y wait) int { return int(y.End.Sub(y.Begin) - x.End.Sub(x.Begin)) })
+	slices.SortStableFunc(waits, func(x, y wait) int { return cmp.Compare(y.End.Sub(y.Begin), x.End.Sub(x.Begin)) })
 	var b strings.Builder
 	for i, w := range waits {
 		if i == 3 {
