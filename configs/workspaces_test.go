@@ -28,7 +28,7 @@ func TestWorkspacesAreRead(t *testing.T) {
 func TestFaultsOfWorkspacesNameTheirPlace(t *testing.T) {
 	for name, c := range map[string]struct{ file, want string }{
 		"no folder":      {"workspaces:\n  notes: {write: true}\n", `workspaces.notes (file loopkeeper.yaml:2:3): want a folder as dir`},
-		"relative":       {"workspaces:\n  notes: {dir: notes}\n", `workspaces.notes.dir (file loopkeeper.yaml:2:11): want a folder from the root on`},
+		"relative":       {"workspaces:\n  notes: {dir: notes}\n", `workspaces.notes.dir (file loopkeeper.yaml:2:16): want a folder from the root on`},
 		"a home":         {"workspaces:\n  notes: {dir: ~/notes}\n", `want a folder from the root on, such as /home/me/notes, got "~/notes"`},
 		"a strange name": {"workspaces:\n  My Notes: {dir: /srv/notes}\n", `want a name of a-z`},
 		"no size":        {"workspaces:\n  notes: {dir: /srv/notes, max_bytes: 1 MB}\n", `loopkeeper.yaml:2:39: workspaces: want a size such as`},

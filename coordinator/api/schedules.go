@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -71,9 +72,6 @@ func (x *Schedules) add(ctx context.Context, r *coordinatorv1.AddScheduleRequest
 	}
 	now := time.Now()
 	v := schedule.View{Spec: spec, State: schedule.NewState(now)}
-	if spec.Watch == nil && len(spec.Upcoming(v.State, now, 1)) == 0 {
-		return nil, apierr.New(apierr.InvalidArgument, "cron: %q never comes", spec.Cron).WithNext("check day and month")
-	}
 	out.Notes = append(out.Notes, notesOf(spec, r.GetBundle() != nil, builtIn)...)
 	if !r.GetDryRun() {
 		if v, err = x.keep(ctx, spec, p, r); err != nil {
@@ -242,17 +240,16 @@ func (x *Schedules) RemoveSchedule(ctx context.Context, r *coordinatorv1.RemoveS
 // definedBy says who defined the problem, by level.
 var definedBy = map[schedule.Level]string{schedule.L1: "time", schedule.L2: "trigger", schedule.L3: "rule", schedule.L4: "goal"}
 
+// shortPin is what people need of the name of a script that is pinned: enough of its hash to tell it from another.
+var shortPin = regexp.MustCompile(`(@[0-9a-f]{12})[0-9a-f]{52}/[0-9a-f]{64}$`)
+
 func (x *Schedules) message(ctx context.Context, v schedule.View) (*coordinatorv1.Schedule, error) {
 	spec, err := json.Marshal(v.Spec)
 	if err != nil {
 		return nil, apierr.Wrap(err, apierr.Internal, "show the schedule %s", v.Spec.Name)
 	}
-	file, _, pinned := strings.Cut(v.Spec.Workflow, "@")
-	m := &coordinatorv1.Schedule{Name: v.Spec.Name, Workflow: file, InputJson: v.Spec.Input, SpecJson: spec, When: when(v.Spec), Paused: v.State.Paused != nil,
+	m := &coordinatorv1.Schedule{Name: v.Spec.Name, Workflow: shortPin.ReplaceAllString(v.Spec.Workflow, "$1"), InputJson: v.Spec.Input, SpecJson: spec, When: when(v.Spec), Paused: v.State.Paused != nil,
 		Fired: int64(v.State.Fired), Limit: int64(v.Spec.MaxFirings), DefinedBy: definedBy[v.Spec.Level], Authority: string(v.Spec.Reach), Note: noteOf(v)}
-	if pinned {
-		m.Workflow += " (as it was)"
-	}
 	if next := v.Spec.Upcoming(v.State, time.Now(), 1); len(next) > 0 {
 		m.Next = timestamppb.New(next[0])
 	}

@@ -111,20 +111,41 @@ func (r *Runner) Add(ctx context.Context, spec Spec) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
+	e := r.newEntry(stored{spec, NewState(r.opts.Now())}, nil)
+	facts := r.firstLook(ctx, e)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.entries[spec.Name] != nil {
 		return View{}, apierr.New(apierr.Conflict, "there is a schedule %q already", spec.Name).
 			WithNext("choose another name", "loopkeeper schedule remove "+spec.Name)
 	}
-	e := r.newEntry(stored{spec, NewState(r.opts.Now())}, nil)
+	e.decide(facts) // so that the view says when
 	if err := e.save(ctx, e.state); err != nil {
 		return View{}, err
 	}
-	e.decide(Facts{}) // so that the view says when
 	r.entries[spec.Name] = e
 	r.begin(e)
 	return e.view(), nil
+}
+
+// longestFirstLook bounds how long Add waits for a folder.
+const longestFirstLook = 2 * time.Second
+
+// firstLook is what a watched folder holds when its schedule is made: a file that comes as soon as Add has returned is a new one. Of a
+// folder that does not answer in time the first look is a later one.
+func (r *Runner) firstLook(ctx context.Context, e *entry) Facts {
+	if e.spec.Watch == nil {
+		return Facts{}
+	}
+	seen := make(chan *Scan, 1) // nobody may wait for it any more
+	r.working.Go(func() { seen <- r.opts.Scanner.Scan(r.ctx, *e.spec.Watch) })
+	select {
+	case scan := <-seen:
+		return Facts{Scan: scan}
+	case <-time.After(longestFirstLook):
+	case <-ctx.Done():
+	}
+	return Facts{}
 }
 
 // Remove ends a schedule. Runs that it started go on.

@@ -20,6 +20,8 @@ import (
 type client struct {
 	coordinatorv1.CoordinatorServiceClient
 	coordinatorv1.SteerServiceClient
+	coordinatorv1.WorkflowServiceClient
+	coordinatorv1.ScheduleServiceClient
 	conn *grpc.ClientConn
 	info *coordinatorv1.InfoResponse
 }
@@ -37,7 +39,8 @@ func (a *app) connect(ctx context.Context) (*client, error) {
 		return nil, apierr.Wrap(err, apierr.InvalidArgument, "reach the coordinator at %s", addr)
 	}
 	c := &client{CoordinatorServiceClient: coordinatorv1.NewCoordinatorServiceClient(conn),
-		SteerServiceClient: coordinatorv1.NewSteerServiceClient(conn), conn: conn}
+		SteerServiceClient: coordinatorv1.NewSteerServiceClient(conn), WorkflowServiceClient: coordinatorv1.NewWorkflowServiceClient(conn),
+		ScheduleServiceClient: coordinatorv1.NewScheduleServiceClient(conn), conn: conn}
 	hello, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	answered := a.slow("waiting for the coordinator at " + addr)

@@ -16,6 +16,7 @@ import (
 	"github.com/loopkeeper/loopkeeper/coordinator/fleet"
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
 	"github.com/loopkeeper/loopkeeper/coordinator/script"
+	"github.com/loopkeeper/loopkeeper/coordinator/tools"
 	"github.com/loopkeeper/loopkeeper/hwprobe"
 	"github.com/loopkeeper/loopkeeper/worker"
 )
@@ -106,6 +107,9 @@ func (a *app) startCoordinator(ctx context.Context, l net.Listener, dir, local s
 	o := coordinator.Options{Name: c.Name, Fleet: c.Fleet, Version: release, DataDir: dir, Store: store, Host: host,
 		Listener: l, Server: serverOptions(), Dial: func(addr string) (*grpc.ClientConn, error) { return dial(addr) }, Workers: c.Coordinator.Workers,
 		Local: local, Discover: discover, Interval: c.Discovery.Interval, LostAfter: c.Coordinator.LostAfter, MaxRuns: c.Coordinator.ActiveRuns, Log: a.log}
+	if a.effects != "" {
+		o.EffectLog = &tools.EffectLog{Path: a.effects, Exit: func() { os.Exit(exitError) }} // as a crash: nothing is tidied up
+	}
 	var co *coordinator.Coordinator
 	if err = place(c, &o); err == nil {
 		co, err = coordinator.Start(ctx, o)

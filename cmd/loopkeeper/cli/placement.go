@@ -8,8 +8,8 @@ import (
 	"github.com/loopkeeper/loopkeeper/configs"
 	"github.com/loopkeeper/loopkeeper/coordinator"
 	"github.com/loopkeeper/loopkeeper/coordinator/engine"
-	"github.com/loopkeeper/loopkeeper/coordinator/tools"
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
+	"github.com/loopkeeper/loopkeeper/coordinator/tools"
 	"github.com/loopkeeper/loopkeeper/scheduler"
 )
 

@@ -32,6 +32,7 @@ type app struct {
 	command        string   // the command that runs, such as result
 	leave          bool     // Ctrl-C ends the command at once instead of asking what to do with the run
 	giveUp         bool     // a run that waits for a person is watched no longer
+	effects        string   // file of the simulated tool effect.log; "" for none
 	submitting     bool     // the coordinator was asked to start a run and has not answered yet
 }
 
@@ -92,9 +93,10 @@ func newRoot(a *app) *cobra.Command {
 	root.SuggestionsMinimumDistance = nearEnough
 	root.AddCommand(
 		newUp(a), newWorker(a), newNodes(a), newModels(a), newFit(a),
-		newMap(a), newPlan(a), newRun(a), newWorkflows(a), newTypes(a),
+		newMap(a), newPlan(a), newRun(a), newAsk(a), newWorkflows(a), newSchedule(a), newTypes(a),
 		newRuns(a), newShow(a), newWatch(a), newResult(a), newTrace(a), newExplain(a),
 		newApprovals(a), newApprove(a), newReject(a), newAnswer(a), newResolve(a), newSuspend(a), newResumeRun(a), newRollback(a), newRetry(a), newFork(a), newCancel(a),
+		newWhy(a), newAudit(a), newReplay(a), newExport(a), newImport(a), newVerify(a), newBackup(a), newPrune(a),
 		newProbe(a), newDoctor(a), newConfig(a), newVersion(a), newDemo(a), newScriptHost(a),
 	)
 	root.Args = checkArgs(root.Args)

@@ -22,6 +22,7 @@ type upOptions struct {
 	listen   string
 	workers  []string
 	noWorker bool
+	effects  string
 }
 
 func newUp(a *app) *cobra.Command {
@@ -44,6 +45,8 @@ func newUp(a *app) *cobra.Command {
 	f.StringArrayVar(&o.workers, "worker", nil, "`ADDRESS` of a worker, host:port, beside those that mDNS finds; may be repeated")
 	f.BoolVar(&o.noWorker, "no-worker", false, "start no worker for this machine")
 	f.StringVar(&o.worker.listen, "worker-listen", "", "`ADDRESS` of this machine's worker (default a free port on loopback)")
+	f.StringVar(&o.effects, "simulated-effects", "", "have the tool effect.log, which tests use, append to this `FILE`")
+	_ = f.MarkHidden("simulated-effects") // it is there
 	o.worker.register(f)
 	f.BoolVar(&o.worker.insecure, "insecure-lan", false, "let listeners leave this machine without certificates")
 	f.BoolVar(&o.worker.noMDNS, "no-mdns", false, "find workers by --worker only")
@@ -82,6 +85,9 @@ func (a *app) up(ctx context.Context, o upOptions) error {
 	}
 	if w != nil {
 		defer w.Stop()
+	}
+	if a.effects = o.effects; a.effects != "" {
+		a.note("simulated: the tool effect.log is there for tests; it appends to %s", a.effects)
 	}
 	co, closeLedger, err := a.startCoordinator(ctx, l, dir, local)
 	if err != nil {
