@@ -52,7 +52,7 @@ func (t *Trace) Add(e *coordinatorv1.GetTraceResponse) Event {
 	case *run.StepEnded:
 		out.What = string(p.Status)
 		t.about(&out, p.Pos, -1)
-		if p.Failure != nil {
+		if out.Text = endText(p); p.Failure != nil {
 			out.Text = failureText(*p.Failure)
 		}
 	case *run.ItemFailed:
@@ -60,7 +60,7 @@ func (t *Trace) Add(e *coordinatorv1.GetTraceResponse) Event {
 		t.about(&out, p.Pos, p.Item)
 		out.Text = failureText(p.Failure)
 	default:
-		if !t.attempt(&out, decoded.Data) {
+		if !t.attempt(&out, decoded.Data) && !t.item(&out, decoded.Data) {
 			out.What, out.Text = runEvent(decoded.Data)
 		}
 	}
@@ -188,6 +188,9 @@ func runEvent(p run.Payload) (what, text string) {
 		return "ended", joined(append([]string{stateText(string(p.Status)), fmt.Sprintf("%s of %s items succeeded", Count(int64(c.Succeeded)), Count(int64(c.Total)))},
 			p.Shortfalls...))
 	default:
+		if what, text, ok := steered(p); ok {
+			return what, text
+		}
 		return p.Kind(), ""
 	}
 }
@@ -250,6 +253,10 @@ func spent(r run.Report) string {
 // consequence is what an attempt's end means for its item, where that is not what it says itself.
 func consequence(c run.Consequence) string {
 	switch c.Then {
+	case run.ThenCheck:
+		return "now to be checked"
+	case run.ThenUnknown:
+		return "nobody knows whether it happened"
 	case run.ThenJudge:
 		return "now to be judged"
 	case run.ThenRetry:
