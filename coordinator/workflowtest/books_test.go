@@ -140,6 +140,27 @@ func TestMapReduceFilters(t *testing.T) {
 	}
 }
 
+// TestMapReduceWaivesAFailureOnlyWhenItWasMadeGood by answers to each of the chunk's items.
+func TestMapReduceWaivesAFailureOnlyWhenItWasMadeGood(t *testing.T) {
+	for bad, want := range map[string]string{"b": "incomplete, 0 waived, 3 swallowed", "nothing": "completed, 1 waived, 0 swallowed"} {
+		c := newCoordinator(t, nil, func(c call) any {
+			items := rows(c)
+			if slices.Contains(items, bad) || c.Label == "round 1" && items[0] == "a" {
+				return failure("schema_violation")
+			}
+			out := []row{}
+			for i := range items {
+				out = append(out, row{i + 1, "x"})
+			}
+			return out
+		})
+		v := c.end(c.start("map-reduce", `{"model":"m","prompt":"p","items":["a","b","c"],"chunk":2}`), nobody)
+		if got := fmt.Sprintf("%s, %d waived, %d swallowed", v.Status, len(v.Acceptance.Waived), v.Acceptance.SwallowedAll); got != want {
+			t.Errorf("with a bad %s: %s, want %s", bad, got, want)
+		}
+	}
+}
+
 func TestMapReduceRefusesTwoItemsOfOneName(t *testing.T) {
 	c := newCoordinator(t, nil, func(call) any { return []row{} })
 	id := c.start("map-reduce", `{"model":"m","prompt":"p","items":["a","b"],"keys":["x","x"]}`)

@@ -130,6 +130,9 @@ func TestTheExamplesGiveWhatTheyShow(t *testing.T) {
 			if v.Status != run.Completed {
 				t.Errorf("%s: %s %+v", v.Status, v.Error, v.Acceptance)
 			}
+			if again, err := c.e.Replay(t.Context(), id); err != nil || again.Divergence != nil {
+				t.Errorf("its replay: %v, %+v", err, again.Divergence)
+			}
 			for _, started := range v.Children {
 				if v := c.end(started, agreeable); v.Status != run.Completed {
 					t.Errorf("its run %s: %s", v.Status, v.Error)
