@@ -35,7 +35,7 @@ func TestARetryDoesOnlyWhatFailed(t *testing.T) {
 		}
 		b := newBench()
 		r := newRig(t, f, Options{Tools: b})
-		id := r.submit(p, items(2500)) // more than a delivery has
+		id := r.submit(p, items(1200)) // more than a delivery has
 		r.until("it is asked", func() bool { return len(r.waits(id)) == 1 })
 		if _, _, err := r.e.Fork(t.Context(), ForkRequest{Run: id, Failed: true}); apierr.CodeOf(err) != apierr.Conflict {
 			t.Errorf("a retry of a run that goes on: %v", err)
@@ -43,7 +43,7 @@ func TestARetryDoesOnlyWhatFailed(t *testing.T) {
 		if _, err := r.e.Settle(t.Context(), id, r.waits(id)[0].Step, 0, Answer{Outcome: run.Approved, By: "ada"}); err != nil {
 			t.Fatal(err)
 		}
-		if v := r.wait(id); v.Status != run.Incomplete || v.Items.Failed != 500 {
+		if v := r.wait(id); v.Status != run.Incomplete || v.Items.Failed != 240 {
 			t.Fatalf("%s, %+v: %s", v.Status, v.Items, v.Error)
 		}
 		bad = false
@@ -59,7 +59,7 @@ func TestARetryDoesOnlyWhatFailed(t *testing.T) {
 		r.e.Stop() // in the middle of it
 		r.start()
 		v := r.wait(again)
-		if v.Status != run.Completed || v.Base != id || v.Calls != 500 || v.Items.Reused != 2002 || v.Ended.Sub(v.Created) > 30*time.Minute {
+		if v.Status != run.Completed || v.Base != id || v.Calls != 240 || v.Items.Reused != 962 || v.Ended.Sub(v.Created) > 30*time.Minute {
 			t.Fatalf("%s of %s after %d calls, %+v", v.Status, v.Base, v.Calls, v.Items)
 		}
 		for _, a := range f.sent()[sent:] {
