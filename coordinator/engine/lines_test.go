@@ -126,7 +126,8 @@ func ofLine(a Attempt) Result {
 	return Result{Value: v, Raw: string(v), Report: Report{Model: a.Model, Digest: a.Digest, PromptTokens: 20, OutputTokens: 10, Simulated: true}}
 }
 
-// A large batch over lines: bad lines fail by their number before any call, the result comes by pages, in input order, and a restart in the
+// TestABatchOverLines is row 15 of research/durability.md §2 (batches that have to be cut up artificially) and row 25 (partial results that do not
+// say so). Bad lines fail by their number before any call, the result comes by pages, in input order, and a restart in the
 // middle changes nothing.
 func TestABatchOverLines(t *testing.T) {
 	p := overLinesProgram(t)

@@ -31,7 +31,7 @@ type Options struct {
 	Hours map[string]Hours
 	// Nodes are the limits of single nodes, by id or name.
 	Nodes map[string]NodeLimits
-	// MaxScripts bounds the scripts that are hosted at once; further runs stay queued. 0 is 8.
+	// MaxScripts bounds the scripts that are hosted at once; further runs wait for a host that has nothing to do. 0 is 8.
 	MaxScripts int
 	// ReattachGrace is how long after a restart an attempt waits for its node before it goes elsewhere. 0 is 20 s.
 	ReattachGrace time.Duration

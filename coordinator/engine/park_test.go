@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"sync"
 	"testing"
@@ -132,6 +133,56 @@ func TestHostsAreSharedFairly(t *testing.T) {
 			t.Errorf("%d hosts lived at once, %d were started for 240 steps", most, started)
 		}
 	})
+}
+
+// Runs that share one host, and die with it anywhere, come to what each would have come to alone.
+func TestSharedHostsOverCrashes(t *testing.T) {
+	p := flow(t, `let sum = 0; const path: string[] = [];
+  for (let i = 0; i < 6; i++) {
+    const v = await generate({ model: "small:8b", prompt: "p" + i + input.n, schema: Answer, check: (v: any) => { sum++; return sum % 4 !== 0 || "the fourth"; } });
+    if (i % 2) await sleep(30); else path.push(uuid() + Math.random());
+    log(i + " " + Date.now());
+  }
+  return { sum, distinct: new Set(path).size };`)
+	for seed := range uint64(3) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				rng := rand.New(rand.NewPCG(seed, 9))
+				c := newCensus()
+				r := newRig(t, newFarm(2), Options{Host: c, MaxScripts: 1})
+				var ids []string
+				for n := range 4 {
+					ids = append(ids, r.submit(p, map[string]any{"n": n}))
+				}
+				crashes := 0
+				for range 25 {
+					r.store.before = rng.IntN(2) == 0
+					r.store.left.Store(1 + rng.Int64N(15))
+					select {
+					case <-r.e.Done():
+						crashes++
+						r.store.left.Store(0)
+						r.start()
+					case <-time.After(time.Minute):
+					}
+				}
+				r.store.left.Store(0)
+				for _, id := range ids {
+					v := r.wait(id)
+					if got := r.output(id, "result"); v.Status != run.Completed || got != `{"distinct":3,"sum":7}` || len(v.Logs) != 6 {
+						t.Errorf("after %d crashes %s: %s, %d lines, %s", crashes, v.Status, got, len(v.Logs), v.Error)
+					}
+					r.once(id)
+					if again, err := r.e.Replay(t.Context(), id); err != nil || again.Divergence != nil {
+						t.Errorf("its replay: %+v, %v", again.Divergence, err)
+					}
+				}
+				if _, most, _ := c.now(); crashes < 5 || most > 2 { // a replay beside the one
+					t.Errorf("%d crashes, %d hosts lived at once", crashes, most)
+				}
+			})
+		})
+	}
 }
 
 // A script that works now and then keeps its host between.

@@ -215,7 +215,8 @@ func TestATextTooLargeForAScript(t *testing.T) {
 	})
 }
 
-// BenchmarkReplayRun is a replay of a run of sequential steps, from the ledger to the last comparison.
+// BenchmarkReplayRun is about rows 18 and 24 (limits of the length of a history, replays that cost O(N²)): a replay of a run of sequential
+// steps, from the ledger to the last comparison.
 func BenchmarkReplayRun(b *testing.B) {
 	p := flow(b, `for (let i = 0; i < input.n; i++) await generate({ model: "small:8b", prompt: "p" + i, schema: Answer });`)
 	for _, n := range []int{1000, 3000, 10_000} {
