@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/answers"
@@ -35,7 +36,7 @@ func (r *records) ask(ctx context.Context, id string, reason *answers.Reason, te
 	if err != nil {
 		return err
 	}
-	asked, _, err := r.s.o.Engine.Submit(ctx, engine.Submission{Workflow: p.Name, Program: p, Input: inquiry.Input, Priority: run.Interactive})
+	asked, _, err := r.s.o.Engine.Submit(context.WithoutCancel(ctx), engine.Submission{Workflow: p.Name, Program: p, Input: inquiry.Input, Priority: run.Interactive})
 	if err != nil {
 		return err
 	}
@@ -87,26 +88,30 @@ func (r *records) inquiry(ctx context.Context, id string, reason *answers.Reason
 
 // await waits for a run's end. One that nobody waits for any more is cancelled.
 func (r *records) await(ctx context.Context, id string) (engine.View, error) {
+	last, err := r.last(ctx, id)
+	switch gone := ctx.Err(); {
+	case last.Status.Ended():
+		return last, nil
+	case gone != nil:
+		_, err := r.s.o.Engine.Cancel(context.WithoutCancel(ctx), id, "nobody waits for the answer any more")
+		if apierr.CodeOf(err) == apierr.Conflict { // it ended meanwhile
+			err = nil
+		}
+		return last, errors.Join(apierr.Wrap(gone, apierr.Cancelled, "wait for the answer"), err)
+	case err != nil:
+		return last, err
+	default:
+		return last, apierr.New(apierr.Unavailable, "the coordinator is stopping; the question goes on when it is back").WithNext("loopkeeper show " + id)
+	}
+}
+
+// last is the newest view of a run when it has ended, or when ctx has.
+func (r *records) last(ctx context.Context, id string) (v engine.View, err error) {
 	views, err := r.s.o.Engine.Watch(ctx, id)
 	if err != nil {
-		return engine.View{}, err
+		return v, err
 	}
-	var last engine.View
-	for v := range views {
-		last = v
+	for v = range views { // up to the last
 	}
-	if last.Status.Ended() {
-		return last, nil
-	}
-	if err := ctx.Err(); err != nil {
-		_, cancelled := r.s.o.Engine.Cancel(context.WithoutCancel(ctx), id, "nobody waits for the answer any more")
-		if apierr.CodeOf(cancelled) == apierr.Conflict { // it ended meanwhile
-			cancelled = nil
-		}
-		if cancelled != nil {
-			return last, cancelled
-		}
-		return last, apierr.Wrap(err, apierr.Cancelled, "wait for the answer")
-	}
-	return last, apierr.New(apierr.Unavailable, "the coordinator is stopping; the question goes on when it is back").WithNext("loopkeeper show " + id)
+	return v, nil
 }

@@ -269,7 +269,7 @@ func (m *machine) Generate(r *workerv1.GenerateRequest, s workerv1.WorkerService
 			return s.Context().Err()
 		}
 	}
-	return s.Send(&workerv1.GenerateResponse{Event: &workerv1.GenerateResponse_Outcome{Outcome: &workerv1.Outcome{Text: r.GetItem().GetText(),
+	return s.Send(&workerv1.GenerateResponse{Event: &workerv1.GenerateResponse_Outcome{Outcome: &workerv1.Outcome{Prompt: r.GetPrompt(), Text: r.GetItem().GetText(),
 		Report: &workerv1.Report{Model: r.GetModel().GetName(), PromptTokens: 3, OutputTokens: 2, Simulated: true}}}})
 }
 
