@@ -130,6 +130,7 @@ func (c *Coordinator) serve(server *api.Server) {
 	c.server = grpc.NewServer(append([]grpc.ServerOption{grpc.WaitForHandlers(true)}, c.o.Server...)...)
 	server.Register(c.server)
 	coordinatorv1.RegisterScheduleServiceServer(c.server, server.Schedules(c.schedule.runner))
+	coordinatorv1.RegisterToolServiceServer(c.server, &api.Tools{Registry: c.tools, Workspaces: c.o.Spaces})
 	h := health.NewServer()
 	h.SetServingStatus(coordinatorv1.CoordinatorService_ServiceDesc.ServiceName, healthv1.HealthCheckResponse_SERVING)
 	healthv1.RegisterHealthServer(c.server, h)

@@ -22,6 +22,7 @@ type client struct {
 	coordinatorv1.SteerServiceClient
 	coordinatorv1.WorkflowServiceClient
 	coordinatorv1.ScheduleServiceClient
+	coordinatorv1.ToolServiceClient
 	conn *grpc.ClientConn
 	info *coordinatorv1.InfoResponse
 }
@@ -40,7 +41,7 @@ func (a *app) connect(ctx context.Context) (*client, error) {
 	}
 	c := &client{CoordinatorServiceClient: coordinatorv1.NewCoordinatorServiceClient(conn),
 		SteerServiceClient: coordinatorv1.NewSteerServiceClient(conn), WorkflowServiceClient: coordinatorv1.NewWorkflowServiceClient(conn),
-		ScheduleServiceClient: coordinatorv1.NewScheduleServiceClient(conn), conn: conn}
+		ScheduleServiceClient: coordinatorv1.NewScheduleServiceClient(conn), ToolServiceClient: coordinatorv1.NewToolServiceClient(conn), conn: conn}
 	hello, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	answered := a.slow("waiting for the coordinator at " + addr)
