@@ -47,6 +47,9 @@ func TestBooksAreSaidInWords(t *testing.T) {
 			}
 		}
 	}
+	if !strings.Contains(Summary(Style{}, booked(), noon, 16), "coverage 99 % (396 of 400)") {
+		t.Error("the summary counts what the script worked on, not what it was given")
+	}
 	if strings.Contains(Summary(Style{}, booked(), noon, 16), "depth of children") {
 		t.Error("the summary tells of a limit that was not reached")
 	}

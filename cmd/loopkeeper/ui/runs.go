@@ -136,8 +136,12 @@ func Summary(s Style, r *coordinatorv1.Run, now time.Time, exit int) string {
 	var b strings.Builder
 	c := r.GetItems()
 	facts := []string{s.what(r)}
-	if c.GetTotal() > 0 {
-		facts = append(facts, fmt.Sprintf("coverage %s (%s of %s)", Percent(c.GetSucceeded(), c.GetTotal()), Count(c.GetSucceeded()), Count(c.GetTotal())))
+	part, whole := c.GetSucceeded(), c.GetTotal()
+	if a := r.GetAcceptance(); a.GetExpected() > 0 { // what was handed in counts, not what the script made of it
+		part, whole = a.GetCovered(), a.GetExpected()
+	}
+	if whole > 0 {
+		facts = append(facts, fmt.Sprintf("coverage %s (%s of %s)", Percent(part, whole), Count(part), Count(whole)))
 	}
 	facts = append(facts, "took "+Duration(Took(r, now)))
 	if exit != 0 {
