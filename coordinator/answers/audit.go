@@ -33,12 +33,12 @@ func (c Check) Passed() bool { return len(c.Findings) == 0 }
 type Around struct {
 	Gone     map[string]string     // of the bodies that Needs names: why one cannot be opened; one that can is not in it
 	Children map[string]*run.State // states of the runs that this one spawned, as far as they are here
-	Head     Link256               // the end of the chain as the ledger has it
-	Computed Link256               // and as it follows from the events
+	Head     ChainEnd              // the end of the chain as the ledger has it
+	Computed ChainEnd              // and as it follows from the events
 }
 
-// Link256 is the end of a chain of events.
-type Link256 struct {
+// ChainEnd is the end of a chain of events.
+type ChainEnd struct {
 	Seq  int64
 	Hash string
 }
@@ -66,8 +66,6 @@ func (f *found) all() []string {
 	}
 	return f.list
 }
-
-func (f *found) count() int { return len(f.list) + f.more }
 
 // Audit asks a run's record all questions.
 func (r *Record) Audit(a Around) []Check {

@@ -48,7 +48,7 @@ func (tp *tape) onlyWith(around answers.Around, code, says string) {
 
 func TestAnAuditOfACleanRunFindsNothing(t *testing.T) {
 	tp := twoSteps(t)
-	checks := tp.audit(answers.Around{Head: answers.Link256{Seq: 9, Hash: "ab"}, Computed: answers.Link256{Seq: 9, Hash: "ab"}})
+	checks := tp.audit(answers.Around{Head: answers.ChainEnd{Seq: 9, Hash: "ab"}, Computed: answers.ChainEnd{Seq: 9, Hash: "ab"}})
 	if len(checks) != 7 {
 		t.Errorf("%d questions", len(checks))
 	}
@@ -61,7 +61,7 @@ func TestAnAuditOfACleanRunFindsNothing(t *testing.T) {
 	has(t, "the failures", []string{checks[answers.Replayable].Answer}, "1 attempt failed; of 1 a model had been asked")
 }
 
-// one asks for the same about several things, one after the other.
+// oneByOne asks for the same about several things, one after the other.
 func oneByOne(t *testing.T, body func(i int) string) *tape {
 	tp := begin(t, `{}`)
 	for i := range 4 {
@@ -270,6 +270,6 @@ func TestAnAuditFindsClaimsWithoutEvidence(t *testing.T) {
 
 func TestAnAuditHoldsTheChainAgainstItsEnd(t *testing.T) {
 	tp := twoSteps(t)
-	tp.onlyWith(answers.Around{Head: answers.Link256{Seq: 9, Hash: strings.Repeat("ab", 32)}, Computed: answers.Link256{Seq: 9, Hash: strings.Repeat("cd", 32)}},
+	tp.onlyWith(answers.Around{Head: answers.ChainEnd{Seq: 9, Hash: strings.Repeat("ab", 32)}, Computed: answers.ChainEnd{Seq: 9, Hash: strings.Repeat("cd", 32)}},
 		answers.Chained, "the events end in cdcdcdcdcdcd at 9, the ledger says abababababab at 9")
 }

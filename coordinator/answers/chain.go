@@ -9,8 +9,8 @@ import (
 
 // Next is the link of a chain after l, see coordinator/ledger/README.md, "The chain". It is computed here once more, so that an audit
 // does not take the ledger's word for it.
-func (l Link256) Next(run string, seq int64, at time.Time, kind string, payload []byte) Link256 {
+func (l ChainEnd) Next(run string, seq int64, at time.Time, kind string, payload []byte) ChainEnd {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\n%s\n%d\n%s\n%s\n%s", l.Hash, run, seq, at.UTC().Format("2006-01-02T15:04:05.000000000Z"), kind, payload)
-	return Link256{Seq: seq, Hash: hex.EncodeToString(h.Sum(nil))}
+	return ChainEnd{Seq: seq, Hash: hex.EncodeToString(h.Sum(nil))}
 }

@@ -29,7 +29,7 @@ func (r *records) audit(ctx context.Context, id string) ([]answers.Check, error)
 	if err != nil {
 		return nil, err
 	}
-	around := answers.Around{Head: answers.Link256(head), Gone: map[string]string{}, Children: map[string]*run.State{}}
+	around := answers.Around{Head: answers.ChainEnd(head), Gone: map[string]string{}, Children: map[string]*run.State{}}
 	record, err := answers.Fold(r.events(ctx, id, head.Seq, func(e ledger.Event) {
 		around.Computed = around.Computed.Next(e.RunID, e.Seq, e.Time, e.Kind, e.Payload)
 	}))
