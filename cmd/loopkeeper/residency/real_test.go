@@ -65,11 +65,6 @@ func once(tokens int) map[string]any {
 	return map[string]any{"max_tokens": tokens, "retry": map[string]any{"attempts": 1}}
 }
 
-func with(m map[string]any, key string, value any) map[string]any {
-	m[key] = value
-	return m
-}
-
 // realHouse is a house over real Ollama servers, one for each machine's tools, with 640 MB of main memory each: room for one of the
 // tiny models with their compute buffers, and not for two.
 func realHouse(t *testing.T, tools ...source.Runner) (*house, []*counter) {
