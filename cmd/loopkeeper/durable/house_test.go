@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 
 	"github.com/loopkeeper/loopkeeper/coordinator"
@@ -19,25 +18,26 @@ import (
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
 // house is machines that stay, and a coordinator that comes and goes over a ledger that is given to it.
 type house struct {
 	t       testing.TB
 	net     *network
 	addrs   []string
 	effects *tools.EffectLog
+	name    string   // of the coordinator
+	version string   // of the coordinator
 	calls   sync.Map // keys of the calls that were made
 
 	c      *coordinator.Coordinator
 	conn   *grpc.ClientConn
 	client coordinatorv1.CoordinatorServiceClient
 	steer  coordinatorv1.SteerServiceClient
+	shut   func() // of open
 }
 
 // newHouse has so many machines with so many slots each.
 func newHouse(t testing.TB, machines int, slots int32) *house {
-	h := &house{t: t, net: &network{}}
+	h := &house{t: t, net: &network{}, name: "test", version: version}
 	for i := range machines {
 		addr := fmt.Sprintf("worker-%d:1", i+1)
 		(&machine{id: fmt.Sprintf("n%d", i+1), slots: slots, reached: func(key string) { h.calls.Store(key, true) }}).serve(t, h.net.listen(addr))
@@ -49,7 +49,7 @@ func newHouse(t testing.TB, machines int, slots int32) *house {
 // start starts a coordinator over a ledger, as a new process would.
 func (h *house) start(store ledger.Store) error {
 	l := h.net.listen("coordinator")
-	c, err := coordinator.Start(h.t.Context(), coordinator.Options{Name: "test", Fleet: fleetID, Version: version, Store: store, Host: script.NewHost(script.Limits{}),
+	c, err := coordinator.Start(h.t.Context(), coordinator.Options{Name: h.name, Fleet: fleetID, Version: h.version, Store: store, Host: script.NewHost(script.Limits{}),
 		Listener: l, Dial: h.net.dial, Workers: h.addrs, LostAfter: 20 * time.Second, EffectLog: h.effects, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return fmt.Errorf("start: %w", err)
