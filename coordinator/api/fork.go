@@ -37,7 +37,7 @@ func (s *Server) fork(ctx context.Context, r *coordinatorv1.ForkRunRequest) (*co
 		return nil, err
 	}
 	out := &coordinatorv1.ForkRunResponse{Steps: takenOver(v, f.Before)}
-	if f.Input, err = s.forkInput(ctx, base, p, r.GetSetJson()); err != nil {
+	if err = s.forkInput(ctx, base, p, r.GetSetJson(), &f); err != nil {
 		return nil, err
 	}
 	if err := s.checkModels(ctx, v, r.GetModels(), out); err != nil {
@@ -99,26 +99,26 @@ func takenOver(v engine.View, before int) (n int32) {
 	return n
 }
 
-// forkInput is the input of a fork: the base's with parameters replaced; nil when none are.
-func (s *Server) forkInput(ctx context.Context, base run.Created, p script.Program, set []byte) (json.RawMessage, error) {
+// forkInput gives a fork its input, the base's with parameters replaced, and what must be covered of it. Where none are it is the base's.
+func (s *Server) forkInput(ctx context.Context, base run.Created, p script.Program, set []byte, f *engine.ForkRequest) error {
 	if len(set) == 0 {
-		return nil, nil
+		return nil
 	}
 	var replaced, all map[string]json.RawMessage
 	if err := json.Unmarshal(set, &replaced); err != nil {
-		return nil, apierr.New(apierr.InvalidArgument, "what is set is no JSON object: %v", err)
+		return apierr.New(apierr.InvalidArgument, "what is set is no JSON object: %v", err)
 	}
 	if err := json.Unmarshal(base.Input, &all); err != nil || all == nil {
-		return nil, apierr.New(apierr.InvalidArgument, "the input of run %s is no object: none of its parts can be replaced", base.ID)
+		return apierr.New(apierr.InvalidArgument, "the input of run %s is no object: none of its parts can be replaced", base.ID)
 	}
 	maps.Copy(all, replaced)
 	raw, err := json.Marshal(all)
 	if err != nil {
-		return nil, apierr.Wrap(err, apierr.Internal, "put the input together")
+		return apierr.Wrap(err, apierr.Internal, "put the input together")
 	}
 	input, err := script.Canonical(raw)
 	if err != nil {
-		return nil, apierr.New(apierr.InvalidArgument, "the input is refused: %v", err)
+		return apierr.New(apierr.InvalidArgument, "the input is refused: %v", err)
 	}
 	i, err := s.describe(ctx, p)
 	if err == nil {
@@ -127,10 +127,12 @@ func (s *Server) forkInput(ctx context.Context, base run.Created, p script.Progr
 	if err == nil {
 		err = s.checkRefs(ctx, input, false)
 	}
-	if bytes.Equal(input, base.Input) {
-		input = nil
+	if err != nil || bytes.Equal(input, base.Input) {
+		return err
 	}
-	return input, err
+	f.Input = input
+	f.Submitted, err = Submitted(ctx, s.o.Store, i.ParamsSchema, input)
+	return err
 }
 
 // checkModels makes sure that every model that is replaced was asked for, and that the new one fits.

@@ -58,6 +58,31 @@ func TestAnswersFitWhatIsAsked(t *testing.T) {
 	refused(t, answer(&coordinatorv1.AnswerWaitRequest{Outcome: "approved"}), apierr.Conflict, "nothing in run")
 }
 
+// What a fork is given in place of the base's files must be covered, and what it is not given any more must not.
+func TestAForkMustCoverItsOwnFiles(t *testing.T) {
+	r := newRig(t)
+	a, _ := r.put("a.md", "A")
+	b, _ := r.put("b.md", "B")
+	ref := func(x *coordinatorv1.Ref) string {
+		return `{"bytes":1,"name":"` + x.GetName() + `","ref":"` + x.GetSha256() + `"}`
+	}
+	out, err := r.script(`import { t } from "loopkeeper";
+export const params = t.object({ files: t.files() });
+export default async function flow() { return 1; }`, `{"files":[`+ref(a)+`]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.end(out.GetRunId())
+	forked, failed := r.steer.ForkRun(t.Context(), &coordinatorv1.ForkRunRequest{RunId: out.GetRunId(), SetJson: []byte(`{"files":[` + ref(b) + `]}`)})
+	if failed != nil {
+		t.Fatal(failed)
+	}
+	end := r.end(forked.GetRunId())
+	if got := end.GetAcceptance().GetUncoveredKeys(); end.GetState() != "incomplete" || len(got) != 1 || got[0] != "b.md" {
+		t.Errorf("the fork is %s, not covered are %q", end.GetState(), got)
+	}
+}
+
 // What can be known of a fork is said before there is one.
 func TestForksThatMakeNoSense(t *testing.T) {
 	r := newRig(t)

@@ -79,7 +79,7 @@ func (s *Server) submit(ctx context.Context, r *coordinatorv1.SubmitRequest) (*c
 	if err := s.checkRefs(ctx, input, builtIn); err != nil {
 		return nil, err
 	}
-	if job.Submitted, err = s.submitted(ctx, iface.ParamsSchema, input); err != nil {
+	if job.Submitted, err = Submitted(ctx, s.o.Store, iface.ParamsSchema, input); err != nil {
 		return nil, err
 	}
 	out := &coordinatorv1.SubmitResponse{}

@@ -29,9 +29,9 @@ func (p *param) file() bool {
 	return p != nil && (p.Format == FileFormat || slices.ContainsFunc(p.AnyOf, func(o param) bool { return o.file() }))
 }
 
-// submitted lists the work that an input hands in, which a run must cover: each file of a list, each item that has a key, and each line
+// Submitted lists the work that an input hands in, which a run must cover: each file of a list, each item that has a key, and each line
 // of an artifact of lines. A single file is something to read.
-func (s *Server) submitted(ctx context.Context, params, input json.RawMessage) ([]run.Submitted, error) {
+func Submitted(ctx context.Context, bodies engine.Bodies, params, input json.RawMessage) ([]run.Submitted, error) {
 	var schema struct {
 		Properties map[string]param `json:"properties"`
 	}
@@ -45,7 +45,7 @@ func (s *Server) submitted(ctx context.Context, params, input json.RawMessage) (
 		switch {
 		case !declared, slices.Contains(onlyRead, name), p.Covered != nil && !*p.Covered:
 		case p.Format == linesFormat:
-			lines, err := s.submittedLines(ctx, in[name])
+			lines, err := submittedLines(ctx, bodies, in[name])
 			if err != nil {
 				return nil, err
 			}
@@ -82,14 +82,14 @@ func keysOf(name string, in map[string]json.RawMessage) (out []run.Submitted) {
 // linesFormat marks a parameter that holds the reference to lines, see docs/requests.md.
 const linesFormat = "lines"
 
-func (s *Server) submittedLines(ctx context.Context, value json.RawMessage) (out run.Submitted, err error) {
+func submittedLines(ctx context.Context, bodies engine.Bodies, value json.RawMessage) (out run.Submitted, err error) {
 	var over struct {
 		Lines engine.Ref `json:"lines"`
 	}
 	if err := json.Unmarshal(value, &over); err != nil {
 		return out, apierr.Wrap(err, apierr.InvalidArgument, "read the lines of the input")
 	}
-	body, _, err := s.o.Store.OpenArtifact(ctx, over.Lines.SHA256)
+	body, _, err := bodies.OpenArtifact(ctx, over.Lines.SHA256)
 	if err != nil {
 		return out, err
 	}

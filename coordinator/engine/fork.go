@@ -1,11 +1,9 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
-	"strconv"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
@@ -14,12 +12,14 @@ import (
 
 // ForkRequest asks for a new run that takes over what succeeded in another one.
 type ForkRequest struct {
-	Run    string            // a unique prefix will do
-	Before int               // the first position that is done anew; 0 takes over all that is asked for in the same way
-	Failed bool              // a retry of what failed
-	Input  json.RawMessage   // canonical; nil: the base's
-	Models map[string]string // by model as the script asks for it: the one to use instead
-	Key    string            // as in Submission
+	Run    string          // a unique prefix will do
+	Before int             // the first position that is done anew; 0 takes over all that is asked for in the same way
+	Failed bool            // a retry of what failed
+	Input  json.RawMessage // canonical; nil: the base's
+	// Submitted is what must be covered of Input; without Input it is what the base must cover.
+	Submitted []run.Submitted
+	Models    map[string]string // by model as the script asks for it: the one to use instead
+	Key       string            // as in Submission
 }
 
 // Pinned returns what a run began with: its script, input, seed and limits.
@@ -50,10 +50,7 @@ func (e *Engine) Fork(ctx context.Context, r ForkRequest) (id string, existing b
 	created.Key, created.Parent = r.Key, nil
 	created.Base = &run.Base{Run: base.ID, Before: r.Before, Failed: r.Failed}
 	if r.Input != nil {
-		created.Input = r.Input
-		created.Submitted = slices.DeleteFunc(slices.Clone(base.Submitted), func(s run.Submitted) bool {
-			return !bytes.Contains(r.Input, []byte(strconv.Quote(s.Key))) && (s.Ref == "" || !bytes.Contains(r.Input, []byte(s.Ref)))
-		})
+		created.Input, created.Submitted = r.Input, r.Submitted
 	}
 	got, err := ask(ctx, e, func(t *turn) func() (submitted, error) { return reply(t.fork(created, r.Models)) })
 	return got.id, got.existing, err
