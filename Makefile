@@ -11,7 +11,7 @@ RACE := $(shell [ "$$(go env CGO_ENABLED)" = 1 ] && echo '\#include <stdlib.h>' 
 
 .PHONY: help
 help: ## Show the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build bin/loopkeeper and bin/fakeollama, static
@@ -46,6 +46,10 @@ bench: ## Run the benchmarks
 bench-placement: ## Simulate the placement against other policies; write docs/placement.md and the README's table
 	go test ./scheduler/simulation -run '^Test(Thresholds|Pinned)$$' -count 1 -timeout 30m -table '$(CURDIR)/docs/placement.md'
 	go test ./cmd/loopkeeper -run '^TestReadme' -count 1 -update
+
+.PHONY: bench-durability
+bench-durability: ## Measure what durability costs, in memory and in time; write docs/durability.md
+	go test ./cmd/loopkeeper/durable -run '^$$' -bench . -benchtime 5x -count 1 -timeout 60m -table '$(CURDIR)/docs/durability.md'
 
 FUZZTIME ?= 30s
 

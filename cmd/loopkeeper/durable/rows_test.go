@@ -124,6 +124,8 @@ func TestARunIsCancelledAfterARestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		id := h.must(h.submit(p, "", nil))
+		h.until(id, "waiting")
+		synctest.Wait() // the child is made beside its parent
 		r := h.until(id, "waiting")
 		if len(r.GetChildren()) != 1 {
 			t.Fatal(r)
