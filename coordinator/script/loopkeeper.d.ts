@@ -537,6 +537,8 @@ declare module "loopkeeper" {
     format?: string;
     default?: Json;
     examples?: readonly Json[];
+    /** Of a parameter: false says that its files, lines or keyed items are only read, so that a run need not cover them. */
+    covered?: boolean;
   }
 
   type Properties = { readonly [name: string]: Schema<any> | Optional<any> };

@@ -6,6 +6,10 @@ const Point = t.object({ x: t.number(), label: t.optional(t.string()), side: t.e
 type Point = t.Of<typeof Point>;
 
 export const good: Point = { x: 1, side: "left", more: [{ ref: "ab", name: "a.md", bytes: 1 }] };
+// What the coordinator reads of a parameter can be said of it.
+export const params = t.object({ rules: t.files({ covered: false }), all: t.lines({ covered: true }), items: t.array(t.file(), { covered: false, minItems: 1 }) });
+// @ts-expect-error it is covered or not
+export const partly = t.files({ covered: "partly" });
 // @ts-expect-error side has two values
 export const wrongSide: Point = { x: 1, side: "up", more: [] };
 // @ts-expect-error x is required
