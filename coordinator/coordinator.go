@@ -4,6 +4,7 @@ package coordinator
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -83,8 +84,11 @@ func Start(ctx context.Context, o Options) (*Coordinator, error) {
 	if c.tools, err = o.newTools(); err != nil {
 		return nil, err
 	}
+	submitted := func(ctx context.Context, params, input json.RawMessage) ([]run.Submitted, error) {
+		return api.Submitted(ctx, o.Store, params, input)
+	}
 	c.engine = engine.New(engine.Options{Store: o.Store, Host: o.Host, MaxScripts: o.MaxRuns, ReattachGrace: o.Grace,
-		DefaultLimits: o.Default, Tools: toolbox{c.tools}, Workflows: c.library.Find,
+		DefaultLimits: o.Default, Tools: toolbox{c.tools}, Workflows: c.library.Find, Submitted: submitted,
 		Limits: o.limits(), Hours: o.Hours, Nodes: o.Nodes, Resources: o.Resources, Log: o.Log.With("part", "engine")})
 	fo := fleet.Options{Fleet: o.Fleet, Version: o.Version, Static: o.Workers, Local: o.Local, Interval: o.Interval, Dial: o.Dial,
 		LostAfter: o.LostAfter, Memory: o.Store, Lost: c.engine.Lost, Note: c.engine.Reported, Log: o.Log.With("part", "fleet")}

@@ -75,20 +75,24 @@ func (e *Engine) pin(ctx context.Context, c *run.Created, p script.Program) (err
 	return nil
 }
 
-// checkInput checks a child's input against the parameters of its script, which are read once.
-func (e *Engine) checkInput(ctx context.Context, p script.Program, input json.RawMessage) error {
+// checkInput checks a child's input against the parameters of its script, which are read once, and returns what it must cover.
+func (e *Engine) checkInput(ctx context.Context, p script.Program, input json.RawMessage) ([]run.Submitted, error) {
 	name := ledger.Digest(p.Code)
 	known, ok := e.schemas.Load(name)
 	if !ok {
 		i, err := e.o.Host.Describe(ctx, p)
 		if err != nil {
-			return fmt.Errorf("%s does not load: %w", p.Name, err)
+			return nil, fmt.Errorf("%s does not load: %w", p.Name, err)
 		}
 		known = i.ParamsSchema
 		e.schemas.Store(name, known)
 	}
-	if schema, _ := known.(json.RawMessage); schema != nil {
-		return validate(schema, input, "the input of %s", p.Name)
+	schema, _ := known.(json.RawMessage)
+	if schema == nil {
+		return nil, nil
 	}
-	return nil
+	if err := validate(schema, input, "the input of %s", p.Name); err != nil || e.o.Submitted == nil {
+		return nil, err
+	}
+	return e.o.Submitted(ctx, schema, input)
 }

@@ -81,14 +81,15 @@ func (e *Engine) child(parent run.Created, pos int, body json.RawMessage) (run.C
 	if ask.Input == nil {
 		ask.Input = json.RawMessage("{}")
 	}
-	if err := e.checkInput(e.ctx, p, ask.Input); err != nil {
+	covers, err := e.checkInput(e.ctx, p, ask.Input)
+	if err != nil {
 		return run.Created{}, err
 	}
 	depth := 1
 	if parent.Parent != nil {
 		depth = parent.Parent.Depth + 1
 	}
-	c := run.Created{Workflow: ask.Workflow, Input: ask.Input, Key: ask.Key, Seed: newSeed(), Priority: parent.Priority, Weight: parent.Weight,
+	c := run.Created{Workflow: ask.Workflow, Input: ask.Input, Submitted: covers, Key: ask.Key, Seed: newSeed(), Priority: parent.Priority, Weight: parent.Weight,
 		Parent: &run.Parent{Run: parent.ID, Pos: pos, Depth: depth, Detached: ask.Detached}}
 	if c.Limits, err = lower(parent.Limits, ask.Limits); err != nil {
 		return run.Created{}, err
@@ -220,7 +221,8 @@ func (t *turn) childEnded(parent *active, pos int, child *run.State) {
 		return
 	}
 	t.store(bodies)
-	_ = t.execute(parent, run.ChildEnded{Pos: pos, End: run.ChildEnd{Run: child.Pinned.ID, Status: child.Status}, Report: report}) // logged there
+	end := run.ChildEnd{Run: child.Pinned.ID, Status: child.Status, Simulated: simulated(child, failureGroups(child, t.e.roster()))}
+	_ = t.execute(parent, run.ChildEnded{Pos: pos, End: end, Report: report}) // logged there
 }
 
 // reportOf is what a parent is given for its child, see docs/requests.md: by value while it is small. The fields are in the order of

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
+	"github.com/loopkeeper/loopkeeper/coordinator/script"
 )
 
 // TestChildrenOverARestart is row 13 (parents that hang after a restart): children report to a parent whatever their end, and a restart
@@ -227,4 +229,55 @@ func TestOneHostIsEnoughForATree(t *testing.T) {
 			t.Errorf("%s: %s", v.Status, r.output(id, "result"))
 		}
 	})
+}
+
+// TestAChildMustCoverWhatItIsGiven: a script that drops a file is not done, spawned or not.
+func TestAChildMustCoverWhatItIsGiven(t *testing.T) {
+	child, err := script.BundleText("child.ts", `import { t } from "loopkeeper";
+export const params = t.object({ files: t.array(t.string()) });
+export default async function flow() { return 1; }`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := flow(t, `return (await spawn({ workflow: "child", input: { files: ["a.md"] } })).state;`)
+	covers := func(_ context.Context, params, input json.RawMessage) ([]run.Submitted, error) {
+		if !strings.Contains(string(params), `"files"`) || string(input) != `{"files":["a.md"]}` {
+			t.Errorf("asked for %s of %s", input, params)
+		}
+		return []run.Submitted{{Key: "a.md"}}, nil
+	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, newFarm(1), Options{Workflows: library{"child": child}.find, Submitted: covers})
+		id := r.submit(p, nil)
+		v := r.wait(id)
+		if c := r.view(v.Children[0]); v.Status != run.Incomplete || c.Status != run.Incomplete || r.output(id, "result") != `"incomplete"` {
+			t.Errorf("the child is %s, its parent %s", c.Status, v.Status)
+		}
+	})
+}
+
+// TestAParentOfSimulatedChildrenIsMarked: what its children got from stand-ins is all that it has; so is what they failed with there.
+func TestAParentOfSimulatedChildrenIsMarked(t *testing.T) {
+	child := flow(t, `return (await generate({ model: "small:8b", prompt: "p", schema: Answer, retry: { attempts: 1 } })).of;`)
+	p := flow(t, `return (await spawn({ workflow: "child", input: {} })).state;`)
+	for _, fails := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFarm(1)
+			if fails {
+				f.answer = func(Attempt) Result {
+					return Result{Failure: &Failure{Kind: "schema_violation", Message: "no", Advice: run.Again}}
+				}
+			}
+			r := newRig(t, f, Options{Workflows: library{"child": child}.find})
+			id := r.submit(p, nil)
+			if v := r.wait(id); !v.Simulated {
+				t.Errorf("the %s parent of %v is not marked", v.Status, v.Children)
+			}
+			r.e.Stop()
+			r.start()
+			if v := r.view(id); !v.Simulated {
+				t.Error("the mark is gone after a restart")
+			}
+		})
+	}
 }

@@ -75,7 +75,7 @@ func notJSON(line []byte, long bool) string {
 }
 
 // lines adds to a request over lines what the state has to know of their artifact. Lines that are no JSON become failed items, before
-// any call. An artifact that is not there leaves the request without lines, and so refused.
+// any call. A request whose artifact is not there is refused.
 func (e *Engine) lines(ctx context.Context, r *run.Request) (bad []run.Reject, err error) {
 	over, ok := overLines(r)
 	if !ok {
@@ -83,7 +83,7 @@ func (e *Engine) lines(ctx context.Context, r *run.Request) (bad []run.Reject, e
 	}
 	body, _, err := e.o.Bodies.OpenArtifact(ctx, over.SHA256)
 	if code := apierr.CodeOf(err); code == apierr.NotFound || code == apierr.InvalidArgument {
-		e.o.Log.Warn("the lines of a batch are not there", "step", r.Pos, "artifact", over.SHA256, "err", err)
+		r.Refused = fmt.Sprintf("batch: the lines %s of the items are not there: %v", over.Name, err)
 		return nil, nil
 	}
 	if err != nil {

@@ -183,7 +183,7 @@ func TestABatchOverLinesThatAreNotThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, newFarm(1), Options{})
 		id := r.submit(p, map[string]any{"ref": strings.Repeat("0", 64), "name": "gone.jsonl", "bytes": 4})
-		if v := r.wait(id); v.Status != run.Failed || !strings.Contains(v.Error, "the lines of the items are not known") || v.Calls != 0 {
+		if v := r.wait(id); v.Status != run.Failed || !strings.Contains(v.Error, "the lines gone.jsonl of the items are not there") || !strings.Contains(v.Error, strings.Repeat("0", 12)) || v.Calls != 0 {
 			t.Errorf("%s: %s", v.Status, v.Error)
 		}
 		if v := r.wait(r.submit(p, r.lines(""))); v.Status != run.Completed || v.Calls != 0 {

@@ -41,6 +41,9 @@ type Options struct {
 	MaxTools int
 	// Workflows finds the workflow that a spawn names; nil: none can be spawned. It may be called from several goroutines.
 	Workflows func(ctx context.Context, name string) (script.Program, error)
+	// Submitted lists the work in a child's input that it must cover, by the parameters of its script; nil: none is. It may be called
+	// from several goroutines.
+	Submitted func(ctx context.Context, params, input json.RawMessage) ([]run.Submitted, error)
 	// DefaultLimits are the budgets of a run where its submission sets none.
 	DefaultLimits run.Limits
 	Log           *slog.Logger // nil discards

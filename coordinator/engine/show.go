@@ -92,8 +92,13 @@ func stateView(s *run.State, known roster, now time.Time) View {
 	}
 	slices.SortFunc(v.Nodes, func(a, b NodeShare) int { return strings.Compare(a.NodeID, b.NodeID) })
 	v.Failures = failureGroups(s, known)
-	v.Simulated = v.Simulated || slices.ContainsFunc(v.Failures, func(g FailureGroup) bool { return g.Simulated })
+	v.Simulated = simulated(s, v.Failures)
 	return v
+}
+
+// simulated says that a result of a run, of its children or a failure of it came from a stand-in.
+func simulated(s *run.State, failures []FailureGroup) bool {
+	return s.Simulated || slices.ContainsFunc(failures, func(g FailureGroup) bool { return g.Simulated })
 }
 
 func stepView(st *run.Step, known roster) StepView {

@@ -116,7 +116,7 @@ func TestWhatCoversAKey(t *testing.T) {
 func child(tp *tape, end Status) {
 	tp.ask(KindSpawn, `{"input":{},"workflow":"w"}`)
 	tp.do(Spawned{Pos: 0, Run: "c"})
-	tp.do(ChildEnded{Pos: 0, End: ChildEnd{"c", end}, Report: Content{Value: json.RawMessage(`{}`)}})
+	tp.do(ChildEnded{Pos: 0, End: ChildEnd{Run: "c", Status: end}, Report: Content{Value: json.RawMessage(`{}`)}})
 }
 
 // The lists of a large run are bounded, and say how much there is beyond them.

@@ -18,7 +18,7 @@ func before(t *testing.T) *tape {
 	tp.do(Settle{Pos: 1, Outcome: Approved, By: "ada"})
 	tp.ask(KindSpawn, `{"input":{},"workflow":"w"}`)
 	tp.do(Spawned{Pos: 2, Run: "c1"})
-	tp.do(ChildEnded{Pos: 2, End: ChildEnd{"c1", Incomplete}, Report: Content{Value: json.RawMessage(`{}`)}})
+	tp.do(ChildEnded{Pos: 2, End: ChildEnd{Run: "c1", Status: Incomplete}, Report: Content{Value: json.RawMessage(`{}`)}})
 	tp.ask(KindLog, `{"level":"info","text":"x"}`)
 	tp.ask(KindGenerate, `{"model":"m","prompt":"old"}`)
 	tp.succeed(tp.place(4, 0, "n1"), `"old"`)

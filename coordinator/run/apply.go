@@ -174,6 +174,7 @@ func (s *State) stepEnded(p *StepEnded, now time.Time) error {
 	st.From = p.From
 	if p.Child != nil {
 		st.Child = p.Child
+		s.Simulated = s.Simulated || p.Child.Simulated
 	}
 	s.closed(st)
 	st.rest()

@@ -24,6 +24,8 @@ type Request struct {
 	Note bool
 	// Lines describe the artifact of a batch over lines; who records the request adds them. Without them it is refused.
 	Lines *Lines
+	// Refused is why who records the request refuses it, "" to leave that to its form. The step fails with it.
+	Refused string
 }
 
 // Yield is what a script did between two deliveries. Requests continue the recorded positions without a gap.

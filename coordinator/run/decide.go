@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -115,7 +116,7 @@ func (r Request) payload() Payload {
 	case r.Note:
 		return &Requested{Pos: r.Pos, Op: r.Kind, Note: true, Body: r.Body}
 	default:
-		return &Requested{Pos: r.Pos, Op: r.Kind, Body: r.Body, Lines: r.Lines, Refused: refusal(r.Kind, r.Body)}
+		return &Requested{Pos: r.Pos, Op: r.Kind, Body: r.Body, Lines: r.Lines, Refused: cmp.Or(r.Refused, refusal(r.Kind, r.Body))}
 	}
 }
 

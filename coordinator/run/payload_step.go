@@ -134,8 +134,9 @@ type StepEnded struct {
 
 // ChildEnd is how a child run ended.
 type ChildEnd struct {
-	Run    string `json:"run"`
-	Status Status `json:"status"`
+	Run       string `json:"run"`
+	Status    Status `json:"status"`
+	Simulated bool   `json:"simulated,omitempty"` // something in it came from a stand-in
 }
 
 // ItemChecked is what the script's check says of an item's result.

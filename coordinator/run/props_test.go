@@ -146,7 +146,7 @@ func (h *history) settle(t *rapid.T) {
 	case st.Kind == KindSpawn && st.Child == nil:
 		h.execute(Spawned{Pos: st.Pos, Run: "c"})
 	case st.Kind == KindSpawn:
-		h.execute(ChildEnded{Pos: st.Pos, End: ChildEnd{"c", rapid.SampledFrom([]Status{Completed, Incomplete}).Draw(t, "end")}, Report: Content{Value: json.RawMessage(`{}`)}})
+		h.execute(ChildEnded{Pos: st.Pos, End: ChildEnd{Run: "c", Status: rapid.SampledFrom([]Status{Completed, Incomplete}).Draw(t, "end")}, Report: Content{Value: json.RawMessage(`{}`)}})
 	default:
 		h.execute(Settle{Pos: st.Pos, Outcome: Approved, Answer: json.RawMessage(`1`), By: "ada"})
 	}

@@ -104,3 +104,26 @@ func TestARollbackLeavesAWriteItsEnd(t *testing.T) {
 		t.Errorf("the write is %s", got)
 	}
 }
+
+// What only who records a request can know of it ends its step with that reason.
+func TestARequestIsRefusedByWhoRecordsIt(t *testing.T) {
+	tp := newTape(t)
+	body := json.RawMessage(`{"items":{"lines":{"bytes":1,"name":"a","ref":"aa"}},"model":"m","prompt":"p"}`)
+	tp.do(Yield{Requests: []Request{{Pos: 0, Kind: KindBatch, Body: body, Refused: "aa was pruned"}}})
+	if f := tp.s.Requests[0].Failure; f == nil || f.Kind != KindBadRequest || f.Message != "aa was pruned" {
+		t.Errorf("it failed with %+v", f)
+	}
+}
+
+// A parent is no more real than what it was given.
+func TestAParentOfAStandInsResultIsMarked(t *testing.T) {
+	for _, simulated := range []bool{true, false} {
+		tp := newTape(t)
+		tp.ask(KindSpawn, `{"input":{},"workflow":"w"}`)
+		tp.do(Spawned{Pos: 0, Run: "c"})
+		tp.do(ChildEnded{Pos: 0, End: ChildEnd{Run: "c", Status: Completed, Simulated: simulated}, Report: Content{Value: json.RawMessage(`{}`)}})
+		if tp.s.Simulated != simulated {
+			t.Errorf("after a child that is simulated: %v, the parent is: %v", simulated, tp.s.Simulated)
+		}
+	}
+}

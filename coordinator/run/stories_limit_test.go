@@ -23,7 +23,7 @@ var limitStories = map[string]func(*tape){
 		tp.succeed(AttemptID{Pos: 1, Item: 1, Phase: Work, Number: 1}, `2`)
 		tp.ask(KindApprove, `{"title":"Go on?"}`) // nobody will be asked
 		tp.want(Waiting)                          // for the child
-		tp.do(ChildEnded{Pos: 0, End: ChildEnd{"c1", Completed}, Report: Content{Value: []byte(`{}`)}})
+		tp.do(ChildEnded{Pos: 0, End: ChildEnd{Run: "c1", Status: Completed}, Report: Content{Value: []byte(`{}`)}})
 		tp.want(Exhausted)
 	},
 	"calls-exhausted": func(tp *tape) {
@@ -42,7 +42,7 @@ var limitStories = map[string]func(*tape){
 		tp.do(Expire{})
 		_, _ = tp.try(Spawned{Pos: 2, Run: "c2"}) // refused: nothing new
 		tp.want(Waiting)                          // for the child: it is in flight
-		tp.do(ChildEnded{Pos: 0, End: ChildEnd{"c1", Completed}, Report: Content{Value: []byte(`{}`)}})
+		tp.do(ChildEnded{Pos: 0, End: ChildEnd{Run: "c1", Status: Completed}, Report: Content{Value: []byte(`{}`)}})
 		tp.want(TimedOut)
 	},
 	"result-too-large": func(tp *tape) {
