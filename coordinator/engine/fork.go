@@ -29,7 +29,7 @@ func (e *Engine) Pinned(ctx context.Context, id string) (run.Created, error) {
 
 // Fork starts a run with the script, seed, clock and limits of another one, which has ended, and returns its id once that is durable. A
 // step that asks for the same at the same position takes over what succeeded there. Conflict: the other run has not ended.
-// InvalidArgument: there is nothing to try again.
+// InvalidArgument: there is nothing to try again. NotFound: there is no such run or step, or a result that is to be taken over was pruned.
 func (e *Engine) Fork(ctx context.Context, r ForkRequest) (id string, existing bool, err error) {
 	base, err := with(ctx, e, r.Run, func(s *run.State, a *active) (run.Created, error) {
 		switch {
@@ -43,6 +43,13 @@ func (e *Engine) Fork(ctx context.Context, r ForkRequest) (id string, existing b
 		}
 		return s.Pinned, nil
 	})
+	if err != nil {
+		return "", false, err
+	}
+	s, err := e.ended.state(ctx, e.o.Store, base.ID)
+	if err == nil {
+		err = e.checkBase(ctx, s, r.Before)
+	}
 	if err != nil {
 		return "", false, err
 	}
@@ -100,10 +107,11 @@ func (t *turn) requested(a *active, pos int) {
 		return
 	}
 	a.hold(pos)
+	step := heldBack{pos: pos, items: len(st.Items), kind: st.Kind}
 	t.then(func() {
 		e.wg.Go(func() {
 			if adopts {
-				e.adopt(a, *base, pos)
+				e.adoptOrRefuse(a, *base, step)
 			}
 			if reuses {
 				e.seek(a, look)
@@ -114,15 +122,24 @@ func (t *turn) requested(a *active, pos int) {
 	})
 }
 
+// adoptOrRefuse has a step take over what the run's base has for it. A step whose base cannot be read fails.
+func (e *Engine) adoptOrRefuse(a *active, from run.Base, step heldBack) {
+	err := e.adopt(a, from, step.pos)
+	if err == nil || e.ctx.Err() != nil {
+		return
+	}
+	e.o.Log.Warn("the run that this one builds upon cannot be read; its step is refused", "run", a.id, "base", from.Run, "step", step.pos, "err", err)
+	for part := range slices.Chunk(step.refused(from.Run, err), takeAtOnce) {
+		e.take(a, part, nil)
+	}
+}
+
 // adopt reads what the run's base has for a step and hands it to the loop. Who is told of the base's results is the run: what it
 // takes over follows from the two states.
-func (e *Engine) adopt(a *active, from run.Base, pos int) {
+func (e *Engine) adopt(a *active, from run.Base, pos int) error {
 	base, err := e.ended.state(e.ctx, e.o.Store, from.Run)
 	if err != nil {
-		if e.ctx.Err() == nil {
-			e.o.Log.Warn("the run that this one builds upon cannot be read; its steps are done anew", "run", a.id, "base", from.Run, "err", err)
-		}
-		return
+		return err
 	}
 	found := make(chan []run.Adoption, 1)
 	e.inbox.put(func(*turn) { found <- a.state.Adoptions(base, pos) })
@@ -130,12 +147,11 @@ func (e *Engine) adopt(a *active, from run.Base, pos int) {
 	select {
 	case all = <-found:
 	case <-e.ctx.Done():
-		return
+		return e.ctx.Err()
 	}
 	for part := range slices.Chunk(all, takeAtOnce) {
 		if err := e.fill(from.Run, part); err != nil {
-			e.o.Log.Warn("results of the run that this one builds upon cannot be read; they are made anew", "run", a.id, "base", from.Run, "err", err)
-			return
+			return err
 		}
 		cmds := make([]run.Command, len(part))
 		for i, p := range part {
@@ -146,6 +162,7 @@ func (e *Engine) adopt(a *active, from run.Base, pos int) {
 		}
 		e.take(a, cmds, nil)
 	}
+	return nil
 }
 
 // fill reads the results that the base's state does not keep.

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 )
@@ -139,6 +140,70 @@ func TestAForkFromAStep(t *testing.T) {
 			if _, _, err := r.e.Fork(t.Context(), bad); apierr.CodeOf(err) != apierr.NotFound && apierr.CodeOf(err) != apierr.InvalidArgument {
 				t.Errorf("%+v: %v", bad, err)
 			}
+		}
+	})
+}
+
+// TestNothingIsWrittenAgainForABaseThatCannotBeRead: what the base did is unknown then, so its steps fail, and a child is not begun.
+func TestNothingIsWrittenAgainForABaseThatCannotBeRead(t *testing.T) {
+	child := flow(t, `await tool("mail", { text: "of the child" });`)
+	p := flow(t, `
+  const kind = (done: any) => done.then(() => "done", (e: any) => e.kind);
+  return [await kind(tool("mail", { text: "letter" })), await kind(spawn({ workflow: "child", input: {} }))];`)
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench()
+		r := newRig(t, newFarm(1), Options{Tools: b, Workflows: library{"child": child}.find})
+		id := r.submit(p, nil)
+		r.wait(id)
+		r.e.Stop()
+		r.start() // which has read nothing of it yet
+		r.store.unreadable.Store(id)
+		again, _, err := r.e.Submit(t.Context(), Submission{Workflow: "flow", Program: p, Input: json.RawMessage(`null`), Base: &run.Base{Run: id}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := r.wait(again)
+		if got := r.output(again, "result"); v.Status == run.Completed || got != `["base_unreadable","base_unreadable"]` || len(v.Children) != 0 {
+			t.Errorf("%s: %s, children %v", v.Status, got, v.Children)
+		}
+		if did := b.did(); did["letter"] != 1 || did["of the child"] != 1 {
+			t.Errorf("it wrote %v", did)
+		}
+		if _, _, err := r.e.Fork(t.Context(), ForkRequest{Run: id}); err == nil {
+			t.Error("a run that cannot be read was forked")
+		}
+	})
+}
+
+// TestAForkOfWhatWasPrunedIsRefused: it says from where on to do things anew.
+func TestAForkOfWhatWasPrunedIsRefused(t *testing.T) {
+	p := flow(t, `const a = await generate({ model: "small:8b", prompt: "one", schema: Answer }); const b = await generate({ model: "small:8b", prompt: "two" }); return [a, b.facts.model];`)
+	synctest.Test(t, func(t *testing.T) {
+		f := newFarm(1)
+		f.answer = func(a Attempt) Result {
+			if a.Step == 1 {
+				return Result{Text: strings.Repeat("a long text", 10_000)}
+			}
+			return value(a)
+		}
+		r := newRig(t, f, Options{})
+		id := r.submit(p, nil)
+		r.wait(id)
+		time.Sleep(time.Hour)
+		report, err := r.store.Prune(t.Context(), ledger.PrunePolicy{Before: time.Now(), Keys: []string{ledger.KeyResult}})
+		if err != nil || report.Total.Bodies != 1 {
+			t.Fatalf("%+v, %v", report, err)
+		}
+		_, _, err = r.e.Fork(t.Context(), ForkRequest{Run: id})
+		if ae := apierr.As(err); ae == nil || ae.Code != apierr.NotFound || len(ae.Next) == 0 || !strings.Contains(ae.Next[0], "loopkeeper fork "+id+" --from 1") {
+			t.Errorf("a fork of what was pruned: %v", err)
+		}
+		again, _, err := r.e.Fork(t.Context(), ForkRequest{Run: id, Before: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := r.wait(again); v.Status != run.Completed || v.Calls != 1 {
+			t.Errorf("%s after %d calls", v.Status, v.Calls)
 		}
 	})
 }

@@ -177,6 +177,15 @@ type flaky struct {
 	before bool         // fail before the commit, else after it
 
 	commits atomic.Int64
+
+	unreadable atomic.Value // the id of a run whose events cannot be read
+}
+
+func (f *flaky) Events(ctx context.Context, id string, after int64, limit int) ([]ledger.Event, error) {
+	if id == f.unreadable.Load() {
+		return nil, errDisk
+	}
+	return f.Store.Events(ctx, id, after, limit)
 }
 
 // OpenArtifact and ReadArtifactAt are not the engine's: it has bodies opened by its port.
