@@ -1,3 +1,5 @@
+//go:build unix
+
 package durable
 
 import (
@@ -9,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -44,22 +47,34 @@ func commits(b *testing.B, s ledger.Store) float64 {
 	return n / time.Since(began).Seconds()
 }
 
+// processor is how much time of a processor this process has used.
+func processor(b *testing.B) time.Duration {
+	b.Helper()
+	var use syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
+}
+
 // rate measures the engine alone and the disk in turns, over one ledger.
 func rate(b *testing.B, name, body string, n int, promise float64) {
 	p, store, f := program(b, body), ledgerOn(b), &instant{}
 	e := startEngine(b, store, f)
 	defer func() { e.Stop(); f.pending.Wait() }()
 	complete(b, e, p, 100)
-	var rates, ratios series
+	var rates, ratios, work series
 	for b.Loop() {
-		before := commits(b, store)
+		before, began := commits(b, store), processor(b)
 		r := float64(n) / complete(b, e, p, n).Seconds()
+		work = append(work, float64(processor(b)-began)/1e6/float64(n))
 		rates = append(rates, r)
 		ratios = append(ratios, r/((before+commits(b, store))/2))
 	}
 	b.ReportMetric(rates.median(), "items/s")
 	b.ReportMetric(ratios.median(), "of-disk")
 	note(name+", a second", rates.show("%.0f"), "")
+	note(name+", time of a processor each", work.show("%.2f")+" ms", "")
 	note(name+", ÷ single durable commits of the disk", ratios.show("%.2f"), fmt.Sprintf("≥ %.1f", promise))
 }
 
@@ -80,13 +95,14 @@ func BenchmarkLong(b *testing.B) {
 			most := watchHeap()
 			id, took := h.finish(inARow, map[string]any{"n": n}, int64(n))
 			peak := most()
-			var replays series
+			var replays, work series
 			for b.Loop() {
+				began := processor(b)
 				r, err := record.ReplayRun(b.Context(), &coordinatorv1.ReplayRunRequest{RunId: id})
 				if err != nil || r.GetDiverged() != "" || int(r.GetSteps()) < n {
 					b.Fatal(r, err)
 				}
-				replays = append(replays, float64(r.GetNanos())/1e6)
+				replays, work = append(replays, float64(r.GetNanos())/1e6), append(work, float64(processor(b)-began)/1e6)
 			}
 			b.ReportMetric(replays.median(), "ms/replay")
 			promise := ""
@@ -96,6 +112,7 @@ func BenchmarkLong(b *testing.B) {
 				note("live heap of the 10,000 steps, with the test's workers", fmt.Sprintf("%.0f MB", float64(peak)/1e6), "< 250 MB")
 			}
 			note(fmt.Sprintf("replay of %d steps", n), replays.show("%.0f")+" ms", promise)
+			note(fmt.Sprintf("replay of %d steps, time of a processor", n), work.show("%.0f")+" ms", "")
 		})
 	}
 }
