@@ -30,11 +30,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // rig is a whole coordinator over a real ledger and a network in memory.
 type rig struct {
-	t      *testing.T
-	store  *ledger.SQLite
-	c      *coordinator.Coordinator
-	client coordinatorv1.CoordinatorServiceClient
-	steer  coordinatorv1.SteerServiceClient
+	t       *testing.T
+	store   *ledger.SQLite
+	c       *coordinator.Coordinator
+	client  coordinatorv1.CoordinatorServiceClient
+	steer   coordinatorv1.SteerServiceClient
+	library coordinatorv1.WorkflowServiceClient
 }
 
 // newRig starts a coordinator and the machines, and waits until they are up.
@@ -70,6 +71,7 @@ func newRigWith(t *testing.T, settings func(*coordinator.Options), machines ...*
 		t.Fatal(err)
 	}
 	r.client, r.steer = coordinatorv1.NewCoordinatorServiceClient(conn), coordinatorv1.NewSteerServiceClient(conn)
+	r.library = coordinatorv1.NewWorkflowServiceClient(conn)
 	t.Cleanup(func() {
 		conn.Close()
 		if r.c != nil {

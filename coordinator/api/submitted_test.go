@@ -53,6 +53,32 @@ func TestWhatIsHandedIn(t *testing.T) {
 	}
 }
 
+// A script of a user that is spawned must cover its files as one that is submitted must.
+func TestWhatAChildIsHanded(t *testing.T) {
+	r := newRig(t)
+	a, _ := r.put("a.md", "A")
+	drops := bundle(t, `import { t } from "loopkeeper";
+export const params = t.object({ files: t.files() });
+export default async function flow() { return 1; }`)
+	if _, err := r.library.AddWorkflow(t.Context(), &coordinatorv1.AddWorkflowRequest{Name: "drops", Bundle: drops}); err != nil {
+		t.Fatal(err)
+	}
+	out, err := r.script(`import { spawn } from "loopkeeper";
+export default async function flow(input) { return (await spawn({ workflow: "drops", input })).state; }`,
+		`{"files":[{"bytes":1,"name":"a.md","ref":"`+a.GetSha256()+`"}]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := r.end(out.GetRunId())
+	if end.GetState() != "incomplete" || len(end.GetChildren()) != 1 {
+		t.Fatalf("the parent is %s with children %v: %s", end.GetState(), end.GetChildren(), end.GetError())
+	}
+	child := r.end(end.GetChildren()[0])
+	if got := child.GetAcceptance().GetUncoveredKeys(); child.GetState() != "incomplete" || len(got) != 1 || got[0] != "a.md" {
+		t.Errorf("the child is %s, not covered are %q", child.GetState(), got)
+	}
+}
+
 // A run's own budgets go before its workflow's, those before the default's; 0 is none; and each says whose it is.
 func TestWhoSetALimit(t *testing.T) {
 	r := newRigWith(t, withBudgets)
