@@ -23,7 +23,7 @@ demo: build ## Run a batch and a plan over two workers on this machine, and stop
 
 .PHONY: test
 test: ## Run the whole test suite
-	go test $(RACE) -timeout 10m ./...
+	go test $(RACE) -timeout 30m ./...
 	@.ci/left-out '$(RACE)'
 
 .PHONY: test-ollama
