@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -266,6 +267,7 @@ func TestReusePaysOnlyForWhatChanged(t *testing.T) {
 		}
 		for _, m := range f.nodes { // another model under the same name
 			f.mu.Lock()
+			m.Models = slices.Clone(m.Models) // the engine still reads the old ones
 			for i := range m.Models {
 				m.Models[i].Digest += "-new"
 			}
