@@ -901,6 +901,8 @@ type Model struct {
 	ParameterSize string                 `protobuf:"bytes,6,opt,name=parameter_size,json=parameterSize,proto3" json:"parameter_size,omitempty"` // "8.2B"
 	Quantization  string                 `protobuf:"bytes,7,opt,name=quantization,proto3" json:"quantization,omitempty"`                        // "Q4_K_M"
 	Shape         *Shape                 `protobuf:"bytes,8,opt,name=shape,proto3" json:"shape,omitempty"`                                      // absent while unknown
+	Family        string                 `protobuf:"bytes,9,opt,name=family,proto3" json:"family,omitempty"`                                    // as Ollama names it: "qwen3", "gptoss"
+	Mode          *CallMode              `protobuf:"bytes,10,opt,name=mode,proto3" json:"mode,omitempty"`                                       // how the server was found to apply a format with it; absent while not probed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -991,6 +993,114 @@ func (x *Model) GetShape() *Shape {
 	return nil
 }
 
+func (x *Model) GetFamily() string {
+	if x != nil {
+		return x.Family
+	}
+	return ""
+}
+
+func (x *Model) GetMode() *CallMode {
+	if x != nil {
+		return x.Mode
+	}
+	return nil
+}
+
+// CallMode is a way of calling on which a server was seen to apply a format: the probe asks for two nonces that no model
+// could guess. It holds for one server version and one digest.
+type CallMode struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Endpoint      string                 `protobuf:"bytes,1,opt,name=endpoint,proto3" json:"endpoint,omitempty"`                                // "generate" or "chat"
+	Think         string                 `protobuf:"bytes,2,opt,name=think,proto3" json:"think,omitempty"`                                      // as sent: "", "false", "true", "low", "medium", "high"
+	Field         string                 `protobuf:"bytes,3,opt,name=field,proto3" json:"field,omitempty"`                                      // where the value arrives: "content" or "thinking"
+	Ordered       bool                   `protobuf:"varint,4,opt,name=ordered,proto3" json:"ordered,omitempty"`                                 // the keys came in the order of the schema
+	ServerVersion string                 `protobuf:"bytes,5,opt,name=server_version,json=serverVersion,proto3" json:"server_version,omitempty"` // of Ollama
+	Time          *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=time,proto3" json:"time,omitempty"`                                        // of the probe
+	None          bool                   `protobuf:"varint,7,opt,name=none,proto3" json:"none,omitempty"`                                       // no mode passed: formats are not applied, and every value is taken out of text
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallMode) Reset() {
+	*x = CallMode{}
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallMode) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallMode) ProtoMessage() {}
+
+func (x *CallMode) ProtoReflect() protoreflect.Message {
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallMode.ProtoReflect.Descriptor instead.
+func (*CallMode) Descriptor() ([]byte, []int) {
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *CallMode) GetEndpoint() string {
+	if x != nil {
+		return x.Endpoint
+	}
+	return ""
+}
+
+func (x *CallMode) GetThink() string {
+	if x != nil {
+		return x.Think
+	}
+	return ""
+}
+
+func (x *CallMode) GetField() string {
+	if x != nil {
+		return x.Field
+	}
+	return ""
+}
+
+func (x *CallMode) GetOrdered() bool {
+	if x != nil {
+		return x.Ordered
+	}
+	return false
+}
+
+func (x *CallMode) GetServerVersion() string {
+	if x != nil {
+		return x.ServerVersion
+	}
+	return ""
+}
+
+func (x *CallMode) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *CallMode) GetNone() bool {
+	if x != nil {
+		return x.None
+	}
+	return false
+}
+
 // Shape holds the numbers a memory need is computed from; see scheduler.Shape.
 type Shape struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
@@ -1026,7 +1136,7 @@ type Shape struct {
 
 func (x *Shape) Reset() {
 	*x = Shape{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[11]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1038,7 +1148,7 @@ func (x *Shape) String() string {
 func (*Shape) ProtoMessage() {}
 
 func (x *Shape) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[11]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1051,7 +1161,7 @@ func (x *Shape) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shape.ProtoReflect.Descriptor instead.
 func (*Shape) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{11}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Shape) GetArchitecture() string {
@@ -1250,7 +1360,7 @@ type LoadedModel struct {
 
 func (x *LoadedModel) Reset() {
 	*x = LoadedModel{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[12]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1262,7 +1372,7 @@ func (x *LoadedModel) String() string {
 func (*LoadedModel) ProtoMessage() {}
 
 func (x *LoadedModel) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[12]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1275,7 +1385,7 @@ func (x *LoadedModel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadedModel.ProtoReflect.Descriptor instead.
 func (*LoadedModel) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{12}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LoadedModel) GetName() string {
@@ -1331,7 +1441,7 @@ type Warning struct {
 
 func (x *Warning) Reset() {
 	*x = Warning{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[13]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1343,7 +1453,7 @@ func (x *Warning) String() string {
 func (*Warning) ProtoMessage() {}
 
 func (x *Warning) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[13]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1356,7 +1466,7 @@ func (x *Warning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Warning.ProtoReflect.Descriptor instead.
 func (*Warning) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{13}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Warning) GetCode() string {
@@ -1390,13 +1500,14 @@ type Call struct {
 	Attempt         int32                  `protobuf:"varint,4,opt,name=attempt,proto3" json:"attempt,omitempty"` // from 1; counts the tries that count: one that a lost node cut off is repeated with the same number
 	Key             string                 `protobuf:"bytes,5,opt,name=key,proto3" json:"key,omitempty"`
 	DeadlineSeconds int64                  `protobuf:"varint,6,opt,name=deadline_seconds,json=deadlineSeconds,proto3" json:"deadline_seconds,omitempty"` // the whole call may take this long; 0: no limit beyond the stall limits
+	Prompts         []*Body                `protobuf:"bytes,7,rep,name=prompts,proto3" json:"prompts,omitempty"`                                         // the prompt texts that the run pins, by name; what is not named is the worker's own
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Call) Reset() {
 	*x = Call{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[14]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1408,7 +1519,7 @@ func (x *Call) String() string {
 func (*Call) ProtoMessage() {}
 
 func (x *Call) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[14]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1421,7 +1532,7 @@ func (x *Call) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Call.ProtoReflect.Descriptor instead.
 func (*Call) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{14}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Call) GetRunId() string {
@@ -1466,20 +1577,28 @@ func (x *Call) GetDeadlineSeconds() int64 {
 	return 0
 }
 
-// Body is a text by value, or by hash when the worker may have it already.
+func (x *Call) GetPrompts() []*Body {
+	if x != nil {
+		return x.Prompts
+	}
+	return nil
+}
+
+// Body is a text or an image by value, or by hash when the worker may have it already.
 type Body struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Sha256        string                 `protobuf:"bytes,1,opt,name=sha256,proto3" json:"sha256,omitempty"` // hex
 	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`     // file name or label, for people
 	Bytes         uint64                 `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
-	Text          *string                `protobuf:"bytes,4,opt,name=text,proto3,oneof" json:"text,omitempty"` // absent: by hash
+	Text          *string                `protobuf:"bytes,4,opt,name=text,proto3,oneof" json:"text,omitempty"` // absent: by hash, or an image
+	Data          []byte                 `protobuf:"bytes,5,opt,name=data,proto3,oneof" json:"data,omitempty"` // an image
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Body) Reset() {
 	*x = Body{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[15]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1491,7 +1610,7 @@ func (x *Body) String() string {
 func (*Body) ProtoMessage() {}
 
 func (x *Body) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[15]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1504,7 +1623,7 @@ func (x *Body) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Body.ProtoReflect.Descriptor instead.
 func (*Body) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{15}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Body) GetSha256() string {
@@ -1535,19 +1654,27 @@ func (x *Body) GetText() string {
 	return ""
 }
 
+func (x *Body) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
 // ModelSpec names the model to use; the worker refuses a name whose digest is another one.
 type ModelSpec struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Digest        string                 `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`    // empty: whatever the name means there
 	Context       int32                  `protobuf:"varint,3,opt,name=context,proto3" json:"context,omitempty"` // tokens per slot, always sent to Ollama
+	Mode          *CallMode              `protobuf:"bytes,4,opt,name=mode,proto3" json:"mode,omitempty"`        // what a probe on this node found before; a worker with another server version probes again
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ModelSpec) Reset() {
 	*x = ModelSpec{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[16]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1559,7 +1686,7 @@ func (x *ModelSpec) String() string {
 func (*ModelSpec) ProtoMessage() {}
 
 func (x *ModelSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[16]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1572,7 +1699,7 @@ func (x *ModelSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelSpec.ProtoReflect.Descriptor instead.
 func (*ModelSpec) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{16}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ModelSpec) GetName() string {
@@ -1596,6 +1723,13 @@ func (x *ModelSpec) GetContext() int32 {
 	return 0
 }
 
+func (x *ModelSpec) GetMode() *CallMode {
+	if x != nil {
+		return x.Mode
+	}
+	return nil
+}
+
 // Sampling holds the options of one attempt.
 type Sampling struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1610,7 +1744,7 @@ type Sampling struct {
 
 func (x *Sampling) Reset() {
 	*x = Sampling{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[17]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1622,7 +1756,7 @@ func (x *Sampling) String() string {
 func (*Sampling) ProtoMessage() {}
 
 func (x *Sampling) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[17]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1635,7 +1769,7 @@ func (x *Sampling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sampling.ProtoReflect.Descriptor instead.
 func (*Sampling) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{17}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Sampling) GetMaxTokens() int32 {
@@ -1684,13 +1818,14 @@ type GenerateRequest struct {
 	Item          *Body                  `protobuf:"bytes,7,opt,name=item,proto3" json:"item,omitempty"`                               // absent: none
 	SchemaJson    []byte                 `protobuf:"bytes,8,opt,name=schema_json,json=schemaJson,proto3" json:"schema_json,omitempty"` // empty: free text
 	Feedback      []string               `protobuf:"bytes,9,rep,name=feedback,proto3" json:"feedback,omitempty"`                       // verified reasons of an earlier send-back
+	Images        []*Body                `protobuf:"bytes,10,rep,name=images,proto3" json:"images,omitempty"`                          // for models that see
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GenerateRequest) Reset() {
 	*x = GenerateRequest{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[18]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1702,7 +1837,7 @@ func (x *GenerateRequest) String() string {
 func (*GenerateRequest) ProtoMessage() {}
 
 func (x *GenerateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[18]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1715,7 +1850,7 @@ func (x *GenerateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GenerateRequest.ProtoReflect.Descriptor instead.
 func (*GenerateRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{18}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GenerateRequest) GetCall() *Call {
@@ -1781,6 +1916,13 @@ func (x *GenerateRequest) GetFeedback() []string {
 	return nil
 }
 
+func (x *GenerateRequest) GetImages() []*Body {
+	if x != nil {
+		return x.Images
+	}
+	return nil
+}
+
 type GenerateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Event:
@@ -1794,7 +1936,7 @@ type GenerateResponse struct {
 
 func (x *GenerateResponse) Reset() {
 	*x = GenerateResponse{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[19]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1806,7 +1948,7 @@ func (x *GenerateResponse) String() string {
 func (*GenerateResponse) ProtoMessage() {}
 
 func (x *GenerateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[19]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1819,7 +1961,7 @@ func (x *GenerateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GenerateResponse.ProtoReflect.Descriptor instead.
 func (*GenerateResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{19}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GenerateResponse) GetEvent() isGenerateResponse_Event {
@@ -1874,7 +2016,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[20]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1886,7 +2028,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[20]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1899,7 +2041,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{20}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Progress) GetTokens() int64 {
@@ -1939,7 +2081,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[21]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1951,7 +2093,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[21]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1964,7 +2106,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{21}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Outcome) GetFailure() *Failure {
@@ -2029,7 +2171,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[22]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2041,7 +2183,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[22]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2054,7 +2196,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{22}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Failure) GetKind() string {
@@ -2102,13 +2244,14 @@ type Report struct {
 	OptionsJson   []byte                 `protobuf:"bytes,12,opt,name=options_json,json=optionsJson,proto3" json:"options_json,omitempty"` // as sent
 	Simulated     bool                   `protobuf:"varint,13,opt,name=simulated,proto3" json:"simulated,omitempty"`
 	Repaired      bool                   `protobuf:"varint,14,opt,name=repaired,proto3" json:"repaired,omitempty"` // the reply had to be repaired before it parsed
+	Mode          *CallMode              `protobuf:"bytes,15,opt,name=mode,proto3" json:"mode,omitempty"`          // that a value was asked for in; absent for free text
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[23]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2120,7 +2263,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[23]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2133,7 +2276,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{23}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Report) GetModel() string {
@@ -2234,6 +2377,13 @@ func (x *Report) GetRepaired() bool {
 	return false
 }
 
+func (x *Report) GetMode() *CallMode {
+	if x != nil {
+		return x.Mode
+	}
+	return nil
+}
+
 type PlanRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Call          *Call                  `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
@@ -2243,15 +2393,22 @@ type PlanRequest struct {
 	Goal          string                 `protobuf:"bytes,5,opt,name=goal,proto3" json:"goal,omitempty"`
 	Context       []*Body                `protobuf:"bytes,6,rep,name=context,proto3" json:"context,omitempty"`
 	MaxSteps      int32                  `protobuf:"varint,7,opt,name=max_steps,json=maxSteps,proto3" json:"max_steps,omitempty"`
-	Models        []string               `protobuf:"bytes,8,rep,name=models,proto3" json:"models,omitempty"`     // models that a step may ask for
-	Feedback      []string               `protobuf:"bytes,9,rep,name=feedback,proto3" json:"feedback,omitempty"` // why an earlier plan was refused
+	Models        []string               `protobuf:"bytes,8,rep,name=models,proto3" json:"models,omitempty"`                                  // goes with the old plans
+	Feedback      []string               `protobuf:"bytes,9,rep,name=feedback,proto3" json:"feedback,omitempty"`                              // why an earlier plan was refused: the repair list
+	Parts         []string               `protobuf:"bytes,10,rep,name=parts,proto3" json:"parts,omitempty"`                                   // of the goal, g1 and on; none: the goal is one part
+	Workers       []*PlanWorker          `protobuf:"bytes,11,rep,name=workers,proto3" json:"workers,omitempty"`                               // who may do a step; none: one that writes texts
+	Inputs        []string               `protobuf:"bytes,12,rep,name=inputs,proto3" json:"inputs,omitempty"`                                 // names that are there before the first step
+	Lists         []*PlanList            `protobuf:"bytes,13,rep,name=lists,proto3" json:"lists,omitempty"`                                   // that a template step may go over
+	Facts         []string               `protobuf:"bytes,14,rep,name=facts,proto3" json:"facts,omitempty"`                                   // of a new plan: what was verified, and what is done already
+	Leads         []string               `protobuf:"bytes,15,rep,name=leads,proto3" json:"leads,omitempty"`                                   // of a new plan: what models said, unverified
+	RejectedJson  []byte                 `protobuf:"bytes,16,opt,name=rejected_json,json=rejectedJson,proto3" json:"rejected_json,omitempty"` // the plan that the feedback is about; empty: plan anew, without its history
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlanRequest) Reset() {
 	*x = PlanRequest{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[24]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2263,7 +2420,7 @@ func (x *PlanRequest) String() string {
 func (*PlanRequest) ProtoMessage() {}
 
 func (x *PlanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[24]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2276,7 +2433,7 @@ func (x *PlanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRequest.ProtoReflect.Descriptor instead.
 func (*PlanRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{24}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PlanRequest) GetCall() *Call {
@@ -2342,17 +2499,196 @@ func (x *PlanRequest) GetFeedback() []string {
 	return nil
 }
 
+func (x *PlanRequest) GetParts() []string {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
+}
+
+func (x *PlanRequest) GetWorkers() []*PlanWorker {
+	if x != nil {
+		return x.Workers
+	}
+	return nil
+}
+
+func (x *PlanRequest) GetInputs() []string {
+	if x != nil {
+		return x.Inputs
+	}
+	return nil
+}
+
+func (x *PlanRequest) GetLists() []*PlanList {
+	if x != nil {
+		return x.Lists
+	}
+	return nil
+}
+
+func (x *PlanRequest) GetFacts() []string {
+	if x != nil {
+		return x.Facts
+	}
+	return nil
+}
+
+func (x *PlanRequest) GetLeads() []string {
+	if x != nil {
+		return x.Leads
+	}
+	return nil
+}
+
+func (x *PlanRequest) GetRejectedJson() []byte {
+	if x != nil {
+		return x.RejectedJson
+	}
+	return nil
+}
+
+// PlanWorker is somebody whom a plan may give a step to.
+type PlanWorker struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`                  // [a-z0-9_-]{1,24}
+	About         string                 `protobuf:"bytes,2,opt,name=about,proto3" json:"about,omitempty"`                // what it can do, for the planner
+	Irreversible  bool                   `protobuf:"varint,3,opt,name=irreversible,proto3" json:"irreversible,omitempty"` // what it does outside cannot be undone: a person is asked before it
+	Asks          bool                   `protobuf:"varint,4,opt,name=asks,proto3" json:"asks,omitempty"`                 // it asks a person
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlanWorker) Reset() {
+	*x = PlanWorker{}
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlanWorker) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlanWorker) ProtoMessage() {}
+
+func (x *PlanWorker) ProtoReflect() protoreflect.Message {
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlanWorker.ProtoReflect.Descriptor instead.
+func (*PlanWorker) Descriptor() ([]byte, []int) {
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *PlanWorker) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PlanWorker) GetAbout() string {
+	if x != nil {
+		return x.About
+	}
+	return ""
+}
+
+func (x *PlanWorker) GetIrreversible() bool {
+	if x != nil {
+		return x.Irreversible
+	}
+	return false
+}
+
+func (x *PlanWorker) GetAsks() bool {
+	if x != nil {
+		return x.Asks
+	}
+	return false
+}
+
+// PlanList is something that the same work can be done for each element of.
+type PlanList struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // [a-z0-9_-]{1,24}
+	Count         int32                  `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	About         string                 `protobuf:"bytes,3,opt,name=about,proto3" json:"about,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlanList) Reset() {
+	*x = PlanList{}
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlanList) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlanList) ProtoMessage() {}
+
+func (x *PlanList) ProtoReflect() protoreflect.Message {
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlanList.ProtoReflect.Descriptor instead.
+func (*PlanList) Descriptor() ([]byte, []int) {
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *PlanList) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PlanList) GetCount() int32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *PlanList) GetAbout() string {
+	if x != nil {
+		return x.About
+	}
+	return ""
+}
+
 type PlanResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Outcome       *Outcome               `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"` // value_json holds {steps, order}
-	Steps         []*PlanStep            `protobuf:"bytes,2,rep,name=steps,proto3" json:"steps,omitempty"`     // in topological order
+	Outcome       *Outcome               `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"` // value_json holds {outcome, questions, steps, order}, see docs/requests.md
+	Steps         []*PlanStep            `protobuf:"bytes,2,rep,name=steps,proto3" json:"steps,omitempty"`     // goes with the old plans
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlanResponse) Reset() {
 	*x = PlanResponse{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[25]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2364,7 +2700,7 @@ func (x *PlanResponse) String() string {
 func (*PlanResponse) ProtoMessage() {}
 
 func (x *PlanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[25]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2377,7 +2713,7 @@ func (x *PlanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanResponse.ProtoReflect.Descriptor instead.
 func (*PlanResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{25}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *PlanResponse) GetOutcome() *Outcome {
@@ -2394,21 +2730,22 @@ func (x *PlanResponse) GetSteps() []*PlanStep {
 	return nil
 }
 
+// PlanStep goes with the old plans.
 type PlanStep struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Goal          string                 `protobuf:"bytes,2,opt,name=goal,proto3" json:"goal,omitempty"`
 	DependsOn     []string               `protobuf:"bytes,3,rep,name=depends_on,json=dependsOn,proto3" json:"depends_on,omitempty"`
-	Model         string                 `protobuf:"bytes,4,opt,name=model,proto3" json:"model,omitempty"`        // hint, may be empty
-	Writes        []string               `protobuf:"bytes,5,rep,name=writes,proto3" json:"writes,omitempty"`      // namespaces
-	External      bool                   `protobuf:"varint,6,opt,name=external,proto3" json:"external,omitempty"` // touches the world outside
+	Model         string                 `protobuf:"bytes,4,opt,name=model,proto3" json:"model,omitempty"`
+	Writes        []string               `protobuf:"bytes,5,rep,name=writes,proto3" json:"writes,omitempty"`
+	External      bool                   `protobuf:"varint,6,opt,name=external,proto3" json:"external,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlanStep) Reset() {
 	*x = PlanStep{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[26]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2420,7 +2757,7 @@ func (x *PlanStep) String() string {
 func (*PlanStep) ProtoMessage() {}
 
 func (x *PlanStep) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[26]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2433,7 +2770,7 @@ func (x *PlanStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanStep.ProtoReflect.Descriptor instead.
 func (*PlanStep) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{26}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *PlanStep) GetId() string {
@@ -2484,17 +2821,19 @@ type EvaluateRequest struct {
 	Model         *ModelSpec             `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`
 	Sampling      *Sampling              `protobuf:"bytes,3,opt,name=sampling,proto3" json:"sampling,omitempty"`
 	System        string                 `protobuf:"bytes,4,opt,name=system,proto3" json:"system,omitempty"`
-	Criteria      []string               `protobuf:"bytes,5,rep,name=criteria,proto3" json:"criteria,omitempty"`
+	Criteria      []string               `protobuf:"bytes,5,rep,name=criteria,proto3" json:"criteria,omitempty"` // goes with the old verdicts
 	Subject       *Body                  `protobuf:"bytes,6,opt,name=subject,proto3" json:"subject,omitempty"`
 	Sources       []*Body                `protobuf:"bytes,7,rep,name=sources,proto3" json:"sources,omitempty"` // what quotes may come from besides the subject
 	Goal          string                 `protobuf:"bytes,8,opt,name=goal,proto3" json:"goal,omitempty"`       // what the subject was to achieve
+	Questions     []*Criterion           `protobuf:"bytes,9,rep,name=questions,proto3" json:"questions,omitempty"`
+	Reversed      bool                   `protobuf:"varint,10,opt,name=reversed,proto3" json:"reversed,omitempty"` // the answers are offered in the other order, for a second judge
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EvaluateRequest) Reset() {
 	*x = EvaluateRequest{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[27]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2506,7 +2845,7 @@ func (x *EvaluateRequest) String() string {
 func (*EvaluateRequest) ProtoMessage() {}
 
 func (x *EvaluateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[27]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2519,7 +2858,7 @@ func (x *EvaluateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateRequest.ProtoReflect.Descriptor instead.
 func (*EvaluateRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{27}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *EvaluateRequest) GetCall() *Call {
@@ -2578,19 +2917,86 @@ func (x *EvaluateRequest) GetGoal() string {
 	return ""
 }
 
+func (x *EvaluateRequest) GetQuestions() []*Criterion {
+	if x != nil {
+		return x.Questions
+	}
+	return nil
+}
+
+func (x *EvaluateRequest) GetReversed() bool {
+	if x != nil {
+		return x.Reversed
+	}
+	return false
+}
+
+// Criterion is one question to a judge.
+type Criterion struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Text          string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	Absence       bool                   `protobuf:"varint,2,opt,name=absence,proto3" json:"absence,omitempty"` // it holds when something is not there: nothing can be quoted for that
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Criterion) Reset() {
+	*x = Criterion{}
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Criterion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Criterion) ProtoMessage() {}
+
+func (x *Criterion) ProtoReflect() protoreflect.Message {
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Criterion.ProtoReflect.Descriptor instead.
+func (*Criterion) Descriptor() ([]byte, []int) {
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *Criterion) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *Criterion) GetAbsence() bool {
+	if x != nil {
+		return x.Absence
+	}
+	return false
+}
+
 type EvaluateResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Outcome       *Outcome               `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"` // value_json holds {verdict, reasons, facts, opinions}
-	Verdict       string                 `protobuf:"bytes,2,opt,name=verdict,proto3" json:"verdict,omitempty"` // passed, sent_back, needs_human
-	Reasons       []string               `protobuf:"bytes,3,rep,name=reasons,proto3" json:"reasons,omitempty"`
-	Quotes        []*Quote               `protobuf:"bytes,4,rep,name=quotes,proto3" json:"quotes,omitempty"`
+	Outcome       *Outcome               `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"` // value_json holds {answers, flags}, see docs/requests.md; the coordinator computes the verdict
+	Verdict       string                 `protobuf:"bytes,2,opt,name=verdict,proto3" json:"verdict,omitempty"` // goes with the old verdicts
+	Reasons       []string               `protobuf:"bytes,3,rep,name=reasons,proto3" json:"reasons,omitempty"` // goes with the old verdicts
+	Quotes        []*Quote               `protobuf:"bytes,4,rep,name=quotes,proto3" json:"quotes,omitempty"`   // goes with the old verdicts
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EvaluateResponse) Reset() {
 	*x = EvaluateResponse{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[28]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2602,7 +3008,7 @@ func (x *EvaluateResponse) String() string {
 func (*EvaluateResponse) ProtoMessage() {}
 
 func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[28]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2615,7 +3021,7 @@ func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateResponse.ProtoReflect.Descriptor instead.
 func (*EvaluateResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{28}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *EvaluateResponse) GetOutcome() *Outcome {
@@ -2646,18 +3052,19 @@ func (x *EvaluateResponse) GetQuotes() []*Quote {
 	return nil
 }
 
+// Quote goes with the old verdicts.
 type Quote struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Text          string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
-	Verified      bool                   `protobuf:"varint,2,opt,name=verified,proto3" json:"verified,omitempty"` // occurs in the subject or a source; otherwise an opinion
-	Source        string                 `protobuf:"bytes,3,opt,name=source,proto3" json:"source,omitempty"`      // name of the body it was found in
+	Verified      bool                   `protobuf:"varint,2,opt,name=verified,proto3" json:"verified,omitempty"`
+	Source        string                 `protobuf:"bytes,3,opt,name=source,proto3" json:"source,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Quote) Reset() {
 	*x = Quote{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[29]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2669,7 +3076,7 @@ func (x *Quote) String() string {
 func (*Quote) ProtoMessage() {}
 
 func (x *Quote) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[29]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2682,7 +3089,7 @@ func (x *Quote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quote.ProtoReflect.Descriptor instead.
 func (*Quote) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{29}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Quote) GetText() string {
@@ -2717,7 +3124,7 @@ type EmbedRequest struct {
 
 func (x *EmbedRequest) Reset() {
 	*x = EmbedRequest{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[30]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2729,7 +3136,7 @@ func (x *EmbedRequest) String() string {
 func (*EmbedRequest) ProtoMessage() {}
 
 func (x *EmbedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[30]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2742,7 +3149,7 @@ func (x *EmbedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EmbedRequest.ProtoReflect.Descriptor instead.
 func (*EmbedRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{30}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *EmbedRequest) GetCall() *Call {
@@ -2775,7 +3182,7 @@ type EmbedResponse struct {
 
 func (x *EmbedResponse) Reset() {
 	*x = EmbedResponse{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[31]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2787,7 +3194,7 @@ func (x *EmbedResponse) String() string {
 func (*EmbedResponse) ProtoMessage() {}
 
 func (x *EmbedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[31]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2800,7 +3207,7 @@ func (x *EmbedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EmbedResponse.ProtoReflect.Descriptor instead.
 func (*EmbedResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{31}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *EmbedResponse) GetOutcome() *Outcome {
@@ -2819,7 +3226,7 @@ type LoadRequest struct {
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[32]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2831,7 +3238,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[32]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2844,7 +3251,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{32}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *LoadRequest) GetModel() *ModelSpec {
@@ -2866,7 +3273,7 @@ type LoadResponse struct {
 
 func (x *LoadResponse) Reset() {
 	*x = LoadResponse{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[33]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2878,7 +3285,7 @@ func (x *LoadResponse) String() string {
 func (*LoadResponse) ProtoMessage() {}
 
 func (x *LoadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[33]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2891,7 +3298,7 @@ func (x *LoadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadResponse.ProtoReflect.Descriptor instead.
 func (*LoadResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{33}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *LoadResponse) GetLoaded() *LoadedModel {
@@ -2931,7 +3338,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[34]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2943,7 +3350,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[34]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2956,7 +3363,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{34}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *RenewRequest) GetModel() *ModelSpec {
@@ -2975,7 +3382,7 @@ type RenewResponse struct {
 
 func (x *RenewResponse) Reset() {
 	*x = RenewResponse{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[35]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2987,7 +3394,7 @@ func (x *RenewResponse) String() string {
 func (*RenewResponse) ProtoMessage() {}
 
 func (x *RenewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[35]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3000,7 +3407,7 @@ func (x *RenewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewResponse.ProtoReflect.Descriptor instead.
 func (*RenewResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{35}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *RenewResponse) GetLoaded() bool {
@@ -3019,7 +3426,7 @@ type UnloadRequest struct {
 
 func (x *UnloadRequest) Reset() {
 	*x = UnloadRequest{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[36]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3031,7 +3438,7 @@ func (x *UnloadRequest) String() string {
 func (*UnloadRequest) ProtoMessage() {}
 
 func (x *UnloadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[36]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3044,7 +3451,7 @@ func (x *UnloadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnloadRequest.ProtoReflect.Descriptor instead.
 func (*UnloadRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{36}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *UnloadRequest) GetName() string {
@@ -3062,7 +3469,7 @@ type UnloadResponse struct {
 
 func (x *UnloadResponse) Reset() {
 	*x = UnloadResponse{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[37]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3074,7 +3481,7 @@ func (x *UnloadResponse) String() string {
 func (*UnloadResponse) ProtoMessage() {}
 
 func (x *UnloadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[37]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3087,7 +3494,7 @@ func (x *UnloadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnloadResponse.ProtoReflect.Descriptor instead.
 func (*UnloadResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{37}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{41}
 }
 
 type PullRequest struct {
@@ -3099,7 +3506,7 @@ type PullRequest struct {
 
 func (x *PullRequest) Reset() {
 	*x = PullRequest{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[38]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3111,7 +3518,7 @@ func (x *PullRequest) String() string {
 func (*PullRequest) ProtoMessage() {}
 
 func (x *PullRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[38]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3124,7 +3531,7 @@ func (x *PullRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullRequest.ProtoReflect.Descriptor instead.
 func (*PullRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{38}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *PullRequest) GetName() string {
@@ -3145,7 +3552,7 @@ type PullResponse struct {
 
 func (x *PullResponse) Reset() {
 	*x = PullResponse{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[39]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3157,7 +3564,7 @@ func (x *PullResponse) String() string {
 func (*PullResponse) ProtoMessage() {}
 
 func (x *PullResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[39]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3170,7 +3577,7 @@ func (x *PullResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullResponse.ProtoReflect.Descriptor instead.
 func (*PullResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{39}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *PullResponse) GetStatus() string {
@@ -3203,7 +3610,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[40]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3215,7 +3622,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[40]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3228,7 +3635,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{40}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CancelRequest) GetKey() string {
@@ -3246,7 +3653,7 @@ type CancelResponse struct {
 
 func (x *CancelResponse) Reset() {
 	*x = CancelResponse{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[41]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3258,7 +3665,7 @@ func (x *CancelResponse) String() string {
 func (*CancelResponse) ProtoMessage() {}
 
 func (x *CancelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[41]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3271,7 +3678,7 @@ func (x *CancelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelResponse.ProtoReflect.Descriptor instead.
 func (*CancelResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{41}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{45}
 }
 
 var File_loopkeeper_worker_v1_worker_proto protoreflect.FileDescriptor
@@ -3359,7 +3766,7 @@ const file_loopkeeper_worker_v1_worker_proto_rawDesc = "" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x1c\n" +
 	"\treachable\x18\x03 \x01(\bR\treachable\x12\x14\n" +
 	"\x05error\x18\x04 \x01(\tR\x05error\x120\n" +
-	"\x05since\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"\x92\x02\n" +
+	"\x05since\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"\xde\x02\n" +
 	"\x05Model\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x1d\n" +
@@ -3369,7 +3776,18 @@ const file_loopkeeper_worker_v1_worker_proto_rawDesc = "" +
 	"\fcapabilities\x18\x05 \x03(\tR\fcapabilities\x12%\n" +
 	"\x0eparameter_size\x18\x06 \x01(\tR\rparameterSize\x12\"\n" +
 	"\fquantization\x18\a \x01(\tR\fquantization\x121\n" +
-	"\x05shape\x18\b \x01(\v2\x1b.loopkeeper.worker.v1.ShapeR\x05shape\"\xdc\x06\n" +
+	"\x05shape\x18\b \x01(\v2\x1b.loopkeeper.worker.v1.ShapeR\x05shape\x12\x16\n" +
+	"\x06family\x18\t \x01(\tR\x06family\x122\n" +
+	"\x04mode\x18\n" +
+	" \x01(\v2\x1e.loopkeeper.worker.v1.CallModeR\x04mode\"\xd7\x01\n" +
+	"\bCallMode\x12\x1a\n" +
+	"\bendpoint\x18\x01 \x01(\tR\bendpoint\x12\x14\n" +
+	"\x05think\x18\x02 \x01(\tR\x05think\x12\x14\n" +
+	"\x05field\x18\x03 \x01(\tR\x05field\x12\x18\n" +
+	"\aordered\x18\x04 \x01(\bR\aordered\x12%\n" +
+	"\x0eserver_version\x18\x05 \x01(\tR\rserverVersion\x12.\n" +
+	"\x04time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x12\n" +
+	"\x04none\x18\a \x01(\bR\x04none\"\xdc\x06\n" +
 	"\x05Shape\x12\"\n" +
 	"\farchitecture\x18\x01 \x01(\tR\farchitecture\x12!\n" +
 	"\fweight_bytes\x18\x02 \x01(\x04R\vweightBytes\x12\x1f\n" +
@@ -3416,24 +3834,28 @@ const file_loopkeeper_worker_v1_worker_proto_rawDesc = "" +
 	"\aWarning\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x12\n" +
-	"\x04next\x18\x03 \x01(\tR\x04next\"\xa1\x01\n" +
+	"\x04next\x18\x03 \x01(\tR\x04next\"\xd7\x01\n" +
 	"\x04Call\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x17\n" +
 	"\astep_id\x18\x02 \x01(\tR\x06stepId\x12\x12\n" +
 	"\x04item\x18\x03 \x01(\x05R\x04item\x12\x18\n" +
 	"\aattempt\x18\x04 \x01(\x05R\aattempt\x12\x10\n" +
 	"\x03key\x18\x05 \x01(\tR\x03key\x12)\n" +
-	"\x10deadline_seconds\x18\x06 \x01(\x03R\x0fdeadlineSeconds\"j\n" +
+	"\x10deadline_seconds\x18\x06 \x01(\x03R\x0fdeadlineSeconds\x124\n" +
+	"\aprompts\x18\a \x03(\v2\x1a.loopkeeper.worker.v1.BodyR\aprompts\"\x8c\x01\n" +
 	"\x04Body\x12\x16\n" +
 	"\x06sha256\x18\x01 \x01(\tR\x06sha256\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
 	"\x05bytes\x18\x03 \x01(\x04R\x05bytes\x12\x17\n" +
-	"\x04text\x18\x04 \x01(\tH\x00R\x04text\x88\x01\x01B\a\n" +
-	"\x05_text\"Q\n" +
+	"\x04text\x18\x04 \x01(\tH\x00R\x04text\x88\x01\x01\x12\x17\n" +
+	"\x04data\x18\x05 \x01(\fH\x01R\x04data\x88\x01\x01B\a\n" +
+	"\x05_textB\a\n" +
+	"\x05_data\"\x85\x01\n" +
 	"\tModelSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x18\n" +
-	"\acontext\x18\x03 \x01(\x05R\acontext\"\xad\x01\n" +
+	"\acontext\x18\x03 \x01(\x05R\acontext\x122\n" +
+	"\x04mode\x18\x04 \x01(\v2\x1e.loopkeeper.worker.v1.CallModeR\x04mode\"\xad\x01\n" +
 	"\bSampling\x12\x1d\n" +
 	"\n" +
 	"max_tokens\x18\x01 \x01(\x05R\tmaxTokens\x12%\n" +
@@ -3441,7 +3863,7 @@ const file_loopkeeper_worker_v1_worker_proto_rawDesc = "" +
 	"\x04seed\x18\x03 \x01(\x03R\x04seed\x12\x14\n" +
 	"\x05think\x18\x04 \x01(\tR\x05think\x12!\n" +
 	"\foptions_json\x18\x05 \x01(\fR\voptionsJsonB\x0e\n" +
-	"\f_temperature\"\x87\x03\n" +
+	"\f_temperature\"\xbb\x03\n" +
 	"\x0fGenerateRequest\x12.\n" +
 	"\x04call\x18\x01 \x01(\v2\x1a.loopkeeper.worker.v1.CallR\x04call\x125\n" +
 	"\x05model\x18\x02 \x01(\v2\x1f.loopkeeper.worker.v1.ModelSpecR\x05model\x12:\n" +
@@ -3452,7 +3874,9 @@ const file_loopkeeper_worker_v1_worker_proto_rawDesc = "" +
 	"\x04item\x18\a \x01(\v2\x1a.loopkeeper.worker.v1.BodyR\x04item\x12\x1f\n" +
 	"\vschema_json\x18\b \x01(\fR\n" +
 	"schemaJson\x12\x1a\n" +
-	"\bfeedback\x18\t \x03(\tR\bfeedback\"\x94\x01\n" +
+	"\bfeedback\x18\t \x03(\tR\bfeedback\x122\n" +
+	"\x06images\x18\n" +
+	" \x03(\v2\x1a.loopkeeper.worker.v1.BodyR\x06images\"\x94\x01\n" +
 	"\x10GenerateResponse\x12<\n" +
 	"\bprogress\x18\x01 \x01(\v2\x1e.loopkeeper.worker.v1.ProgressH\x00R\bprogress\x129\n" +
 	"\aoutcome\x18\x02 \x01(\v2\x1d.loopkeeper.worker.v1.OutcomeH\x00R\aoutcomeB\a\n" +
@@ -3474,7 +3898,7 @@ const file_loopkeeper_worker_v1_worker_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x124\n" +
 	"\x06advice\x18\x03 \x01(\x0e2\x1c.loopkeeper.worker.v1.AdviceR\x06advice\x12\x12\n" +
-	"\x04next\x18\x04 \x03(\tR\x04next\"\xc7\x03\n" +
+	"\x04next\x18\x04 \x03(\tR\x04next\"\xfb\x03\n" +
 	"\x06Report\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x12%\n" +
@@ -3493,7 +3917,8 @@ const file_loopkeeper_worker_v1_worker_proto_rawDesc = "" +
 	"totalNanos\x12!\n" +
 	"\foptions_json\x18\f \x01(\fR\voptionsJson\x12\x1c\n" +
 	"\tsimulated\x18\r \x01(\bR\tsimulated\x12\x1a\n" +
-	"\brepaired\x18\x0e \x01(\bR\brepaired\"\xe3\x02\n" +
+	"\brepaired\x18\x0e \x01(\bR\brepaired\x122\n" +
+	"\x04mode\x18\x0f \x01(\v2\x1e.loopkeeper.worker.v1.CallModeR\x04mode\"\xd4\x04\n" +
 	"\vPlanRequest\x12.\n" +
 	"\x04call\x18\x01 \x01(\v2\x1a.loopkeeper.worker.v1.CallR\x04call\x125\n" +
 	"\x05model\x18\x02 \x01(\v2\x1f.loopkeeper.worker.v1.ModelSpecR\x05model\x12:\n" +
@@ -3503,7 +3928,25 @@ const file_loopkeeper_worker_v1_worker_proto_rawDesc = "" +
 	"\acontext\x18\x06 \x03(\v2\x1a.loopkeeper.worker.v1.BodyR\acontext\x12\x1b\n" +
 	"\tmax_steps\x18\a \x01(\x05R\bmaxSteps\x12\x16\n" +
 	"\x06models\x18\b \x03(\tR\x06models\x12\x1a\n" +
-	"\bfeedback\x18\t \x03(\tR\bfeedback\"}\n" +
+	"\bfeedback\x18\t \x03(\tR\bfeedback\x12\x14\n" +
+	"\x05parts\x18\n" +
+	" \x03(\tR\x05parts\x12:\n" +
+	"\aworkers\x18\v \x03(\v2 .loopkeeper.worker.v1.PlanWorkerR\aworkers\x12\x16\n" +
+	"\x06inputs\x18\f \x03(\tR\x06inputs\x124\n" +
+	"\x05lists\x18\r \x03(\v2\x1e.loopkeeper.worker.v1.PlanListR\x05lists\x12\x14\n" +
+	"\x05facts\x18\x0e \x03(\tR\x05facts\x12\x14\n" +
+	"\x05leads\x18\x0f \x03(\tR\x05leads\x12#\n" +
+	"\rrejected_json\x18\x10 \x01(\fR\frejectedJson\"n\n" +
+	"\n" +
+	"PlanWorker\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05about\x18\x02 \x01(\tR\x05about\x12\"\n" +
+	"\firreversible\x18\x03 \x01(\bR\firreversible\x12\x12\n" +
+	"\x04asks\x18\x04 \x01(\bR\x04asks\"J\n" +
+	"\bPlanList\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\x05R\x05count\x12\x14\n" +
+	"\x05about\x18\x03 \x01(\tR\x05about\"}\n" +
 	"\fPlanResponse\x127\n" +
 	"\aoutcome\x18\x01 \x01(\v2\x1d.loopkeeper.worker.v1.OutcomeR\aoutcome\x124\n" +
 	"\x05steps\x18\x02 \x03(\v2\x1e.loopkeeper.worker.v1.PlanStepR\x05steps\"\x97\x01\n" +
@@ -3514,7 +3957,7 @@ const file_loopkeeper_worker_v1_worker_proto_rawDesc = "" +
 	"depends_on\x18\x03 \x03(\tR\tdependsOn\x12\x14\n" +
 	"\x05model\x18\x04 \x01(\tR\x05model\x12\x16\n" +
 	"\x06writes\x18\x05 \x03(\tR\x06writes\x12\x1a\n" +
-	"\bexternal\x18\x06 \x01(\bR\bexternal\"\xe8\x02\n" +
+	"\bexternal\x18\x06 \x01(\bR\bexternal\"\xc3\x03\n" +
 	"\x0fEvaluateRequest\x12.\n" +
 	"\x04call\x18\x01 \x01(\v2\x1a.loopkeeper.worker.v1.CallR\x04call\x125\n" +
 	"\x05model\x18\x02 \x01(\v2\x1f.loopkeeper.worker.v1.ModelSpecR\x05model\x12:\n" +
@@ -3523,7 +3966,13 @@ const file_loopkeeper_worker_v1_worker_proto_rawDesc = "" +
 	"\bcriteria\x18\x05 \x03(\tR\bcriteria\x124\n" +
 	"\asubject\x18\x06 \x01(\v2\x1a.loopkeeper.worker.v1.BodyR\asubject\x124\n" +
 	"\asources\x18\a \x03(\v2\x1a.loopkeeper.worker.v1.BodyR\asources\x12\x12\n" +
-	"\x04goal\x18\b \x01(\tR\x04goal\"\xb4\x01\n" +
+	"\x04goal\x18\b \x01(\tR\x04goal\x12=\n" +
+	"\tquestions\x18\t \x03(\v2\x1f.loopkeeper.worker.v1.CriterionR\tquestions\x12\x1a\n" +
+	"\breversed\x18\n" +
+	" \x01(\bR\breversed\"9\n" +
+	"\tCriterion\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\x12\x18\n" +
+	"\aabsence\x18\x02 \x01(\bR\aabsence\"\xb4\x01\n" +
 	"\x10EvaluateResponse\x127\n" +
 	"\aoutcome\x18\x01 \x01(\v2\x1d.loopkeeper.worker.v1.OutcomeR\aoutcome\x12\x18\n" +
 	"\averdict\x18\x02 \x01(\tR\averdict\x12\x18\n" +
@@ -3598,7 +4047,7 @@ func file_loopkeeper_worker_v1_worker_proto_rawDescGZIP() []byte {
 }
 
 var file_loopkeeper_worker_v1_worker_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_loopkeeper_worker_v1_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_loopkeeper_worker_v1_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_loopkeeper_worker_v1_worker_proto_goTypes = []any{
 	(Advice)(0),                   // 0: loopkeeper.worker.v1.Advice
 	(*DescribeRequest)(nil),       // 1: loopkeeper.worker.v1.DescribeRequest
@@ -3612,113 +4061,126 @@ var file_loopkeeper_worker_v1_worker_proto_goTypes = []any{
 	(*Device)(nil),                // 9: loopkeeper.worker.v1.Device
 	(*Ollama)(nil),                // 10: loopkeeper.worker.v1.Ollama
 	(*Model)(nil),                 // 11: loopkeeper.worker.v1.Model
-	(*Shape)(nil),                 // 12: loopkeeper.worker.v1.Shape
-	(*LoadedModel)(nil),           // 13: loopkeeper.worker.v1.LoadedModel
-	(*Warning)(nil),               // 14: loopkeeper.worker.v1.Warning
-	(*Call)(nil),                  // 15: loopkeeper.worker.v1.Call
-	(*Body)(nil),                  // 16: loopkeeper.worker.v1.Body
-	(*ModelSpec)(nil),             // 17: loopkeeper.worker.v1.ModelSpec
-	(*Sampling)(nil),              // 18: loopkeeper.worker.v1.Sampling
-	(*GenerateRequest)(nil),       // 19: loopkeeper.worker.v1.GenerateRequest
-	(*GenerateResponse)(nil),      // 20: loopkeeper.worker.v1.GenerateResponse
-	(*Progress)(nil),              // 21: loopkeeper.worker.v1.Progress
-	(*Outcome)(nil),               // 22: loopkeeper.worker.v1.Outcome
-	(*Failure)(nil),               // 23: loopkeeper.worker.v1.Failure
-	(*Report)(nil),                // 24: loopkeeper.worker.v1.Report
-	(*PlanRequest)(nil),           // 25: loopkeeper.worker.v1.PlanRequest
-	(*PlanResponse)(nil),          // 26: loopkeeper.worker.v1.PlanResponse
-	(*PlanStep)(nil),              // 27: loopkeeper.worker.v1.PlanStep
-	(*EvaluateRequest)(nil),       // 28: loopkeeper.worker.v1.EvaluateRequest
-	(*EvaluateResponse)(nil),      // 29: loopkeeper.worker.v1.EvaluateResponse
-	(*Quote)(nil),                 // 30: loopkeeper.worker.v1.Quote
-	(*EmbedRequest)(nil),          // 31: loopkeeper.worker.v1.EmbedRequest
-	(*EmbedResponse)(nil),         // 32: loopkeeper.worker.v1.EmbedResponse
-	(*LoadRequest)(nil),           // 33: loopkeeper.worker.v1.LoadRequest
-	(*LoadResponse)(nil),          // 34: loopkeeper.worker.v1.LoadResponse
-	(*RenewRequest)(nil),          // 35: loopkeeper.worker.v1.RenewRequest
-	(*RenewResponse)(nil),         // 36: loopkeeper.worker.v1.RenewResponse
-	(*UnloadRequest)(nil),         // 37: loopkeeper.worker.v1.UnloadRequest
-	(*UnloadResponse)(nil),        // 38: loopkeeper.worker.v1.UnloadResponse
-	(*PullRequest)(nil),           // 39: loopkeeper.worker.v1.PullRequest
-	(*PullResponse)(nil),          // 40: loopkeeper.worker.v1.PullResponse
-	(*CancelRequest)(nil),         // 41: loopkeeper.worker.v1.CancelRequest
-	(*CancelResponse)(nil),        // 42: loopkeeper.worker.v1.CancelResponse
-	(*timestamppb.Timestamp)(nil), // 43: google.protobuf.Timestamp
+	(*CallMode)(nil),              // 12: loopkeeper.worker.v1.CallMode
+	(*Shape)(nil),                 // 13: loopkeeper.worker.v1.Shape
+	(*LoadedModel)(nil),           // 14: loopkeeper.worker.v1.LoadedModel
+	(*Warning)(nil),               // 15: loopkeeper.worker.v1.Warning
+	(*Call)(nil),                  // 16: loopkeeper.worker.v1.Call
+	(*Body)(nil),                  // 17: loopkeeper.worker.v1.Body
+	(*ModelSpec)(nil),             // 18: loopkeeper.worker.v1.ModelSpec
+	(*Sampling)(nil),              // 19: loopkeeper.worker.v1.Sampling
+	(*GenerateRequest)(nil),       // 20: loopkeeper.worker.v1.GenerateRequest
+	(*GenerateResponse)(nil),      // 21: loopkeeper.worker.v1.GenerateResponse
+	(*Progress)(nil),              // 22: loopkeeper.worker.v1.Progress
+	(*Outcome)(nil),               // 23: loopkeeper.worker.v1.Outcome
+	(*Failure)(nil),               // 24: loopkeeper.worker.v1.Failure
+	(*Report)(nil),                // 25: loopkeeper.worker.v1.Report
+	(*PlanRequest)(nil),           // 26: loopkeeper.worker.v1.PlanRequest
+	(*PlanWorker)(nil),            // 27: loopkeeper.worker.v1.PlanWorker
+	(*PlanList)(nil),              // 28: loopkeeper.worker.v1.PlanList
+	(*PlanResponse)(nil),          // 29: loopkeeper.worker.v1.PlanResponse
+	(*PlanStep)(nil),              // 30: loopkeeper.worker.v1.PlanStep
+	(*EvaluateRequest)(nil),       // 31: loopkeeper.worker.v1.EvaluateRequest
+	(*Criterion)(nil),             // 32: loopkeeper.worker.v1.Criterion
+	(*EvaluateResponse)(nil),      // 33: loopkeeper.worker.v1.EvaluateResponse
+	(*Quote)(nil),                 // 34: loopkeeper.worker.v1.Quote
+	(*EmbedRequest)(nil),          // 35: loopkeeper.worker.v1.EmbedRequest
+	(*EmbedResponse)(nil),         // 36: loopkeeper.worker.v1.EmbedResponse
+	(*LoadRequest)(nil),           // 37: loopkeeper.worker.v1.LoadRequest
+	(*LoadResponse)(nil),          // 38: loopkeeper.worker.v1.LoadResponse
+	(*RenewRequest)(nil),          // 39: loopkeeper.worker.v1.RenewRequest
+	(*RenewResponse)(nil),         // 40: loopkeeper.worker.v1.RenewResponse
+	(*UnloadRequest)(nil),         // 41: loopkeeper.worker.v1.UnloadRequest
+	(*UnloadResponse)(nil),        // 42: loopkeeper.worker.v1.UnloadResponse
+	(*PullRequest)(nil),           // 43: loopkeeper.worker.v1.PullRequest
+	(*PullResponse)(nil),          // 44: loopkeeper.worker.v1.PullResponse
+	(*CancelRequest)(nil),         // 45: loopkeeper.worker.v1.CancelRequest
+	(*CancelResponse)(nil),        // 46: loopkeeper.worker.v1.CancelResponse
+	(*timestamppb.Timestamp)(nil), // 47: google.protobuf.Timestamp
 }
 var file_loopkeeper_worker_v1_worker_proto_depIdxs = []int32{
 	5,  // 0: loopkeeper.worker.v1.DescribeResponse.report:type_name -> loopkeeper.worker.v1.NodeReport
 	5,  // 1: loopkeeper.worker.v1.WatchResponse.report:type_name -> loopkeeper.worker.v1.NodeReport
-	43, // 2: loopkeeper.worker.v1.NodeReport.time:type_name -> google.protobuf.Timestamp
+	47, // 2: loopkeeper.worker.v1.NodeReport.time:type_name -> google.protobuf.Timestamp
 	7,  // 3: loopkeeper.worker.v1.NodeReport.host:type_name -> loopkeeper.worker.v1.Host
 	8,  // 4: loopkeeper.worker.v1.NodeReport.pools:type_name -> loopkeeper.worker.v1.Pool
 	9,  // 5: loopkeeper.worker.v1.NodeReport.devices:type_name -> loopkeeper.worker.v1.Device
 	10, // 6: loopkeeper.worker.v1.NodeReport.ollama:type_name -> loopkeeper.worker.v1.Ollama
 	11, // 7: loopkeeper.worker.v1.NodeReport.models:type_name -> loopkeeper.worker.v1.Model
-	13, // 8: loopkeeper.worker.v1.NodeReport.loaded:type_name -> loopkeeper.worker.v1.LoadedModel
-	14, // 9: loopkeeper.worker.v1.NodeReport.warnings:type_name -> loopkeeper.worker.v1.Warning
-	43, // 10: loopkeeper.worker.v1.NodeReport.probed:type_name -> google.protobuf.Timestamp
+	14, // 8: loopkeeper.worker.v1.NodeReport.loaded:type_name -> loopkeeper.worker.v1.LoadedModel
+	15, // 9: loopkeeper.worker.v1.NodeReport.warnings:type_name -> loopkeeper.worker.v1.Warning
+	47, // 10: loopkeeper.worker.v1.NodeReport.probed:type_name -> google.protobuf.Timestamp
 	6,  // 11: loopkeeper.worker.v1.NodeReport.changes:type_name -> loopkeeper.worker.v1.Change
-	43, // 12: loopkeeper.worker.v1.Change.time:type_name -> google.protobuf.Timestamp
-	43, // 13: loopkeeper.worker.v1.Ollama.since:type_name -> google.protobuf.Timestamp
-	12, // 14: loopkeeper.worker.v1.Model.shape:type_name -> loopkeeper.worker.v1.Shape
-	43, // 15: loopkeeper.worker.v1.LoadedModel.expires:type_name -> google.protobuf.Timestamp
-	15, // 16: loopkeeper.worker.v1.GenerateRequest.call:type_name -> loopkeeper.worker.v1.Call
-	17, // 17: loopkeeper.worker.v1.GenerateRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
-	18, // 18: loopkeeper.worker.v1.GenerateRequest.sampling:type_name -> loopkeeper.worker.v1.Sampling
-	16, // 19: loopkeeper.worker.v1.GenerateRequest.context:type_name -> loopkeeper.worker.v1.Body
-	16, // 20: loopkeeper.worker.v1.GenerateRequest.item:type_name -> loopkeeper.worker.v1.Body
-	21, // 21: loopkeeper.worker.v1.GenerateResponse.progress:type_name -> loopkeeper.worker.v1.Progress
-	22, // 22: loopkeeper.worker.v1.GenerateResponse.outcome:type_name -> loopkeeper.worker.v1.Outcome
-	23, // 23: loopkeeper.worker.v1.Outcome.failure:type_name -> loopkeeper.worker.v1.Failure
-	24, // 24: loopkeeper.worker.v1.Outcome.report:type_name -> loopkeeper.worker.v1.Report
-	0,  // 25: loopkeeper.worker.v1.Failure.advice:type_name -> loopkeeper.worker.v1.Advice
-	15, // 26: loopkeeper.worker.v1.PlanRequest.call:type_name -> loopkeeper.worker.v1.Call
-	17, // 27: loopkeeper.worker.v1.PlanRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
-	18, // 28: loopkeeper.worker.v1.PlanRequest.sampling:type_name -> loopkeeper.worker.v1.Sampling
-	16, // 29: loopkeeper.worker.v1.PlanRequest.context:type_name -> loopkeeper.worker.v1.Body
-	22, // 30: loopkeeper.worker.v1.PlanResponse.outcome:type_name -> loopkeeper.worker.v1.Outcome
-	27, // 31: loopkeeper.worker.v1.PlanResponse.steps:type_name -> loopkeeper.worker.v1.PlanStep
-	15, // 32: loopkeeper.worker.v1.EvaluateRequest.call:type_name -> loopkeeper.worker.v1.Call
-	17, // 33: loopkeeper.worker.v1.EvaluateRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
-	18, // 34: loopkeeper.worker.v1.EvaluateRequest.sampling:type_name -> loopkeeper.worker.v1.Sampling
-	16, // 35: loopkeeper.worker.v1.EvaluateRequest.subject:type_name -> loopkeeper.worker.v1.Body
-	16, // 36: loopkeeper.worker.v1.EvaluateRequest.sources:type_name -> loopkeeper.worker.v1.Body
-	22, // 37: loopkeeper.worker.v1.EvaluateResponse.outcome:type_name -> loopkeeper.worker.v1.Outcome
-	30, // 38: loopkeeper.worker.v1.EvaluateResponse.quotes:type_name -> loopkeeper.worker.v1.Quote
-	15, // 39: loopkeeper.worker.v1.EmbedRequest.call:type_name -> loopkeeper.worker.v1.Call
-	17, // 40: loopkeeper.worker.v1.EmbedRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
-	16, // 41: loopkeeper.worker.v1.EmbedRequest.inputs:type_name -> loopkeeper.worker.v1.Body
-	22, // 42: loopkeeper.worker.v1.EmbedResponse.outcome:type_name -> loopkeeper.worker.v1.Outcome
-	17, // 43: loopkeeper.worker.v1.LoadRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
-	13, // 44: loopkeeper.worker.v1.LoadResponse.loaded:type_name -> loopkeeper.worker.v1.LoadedModel
-	17, // 45: loopkeeper.worker.v1.RenewRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
-	1,  // 46: loopkeeper.worker.v1.WorkerService.Describe:input_type -> loopkeeper.worker.v1.DescribeRequest
-	3,  // 47: loopkeeper.worker.v1.WorkerService.Watch:input_type -> loopkeeper.worker.v1.WatchRequest
-	25, // 48: loopkeeper.worker.v1.WorkerService.Plan:input_type -> loopkeeper.worker.v1.PlanRequest
-	28, // 49: loopkeeper.worker.v1.WorkerService.Evaluate:input_type -> loopkeeper.worker.v1.EvaluateRequest
-	19, // 50: loopkeeper.worker.v1.WorkerService.Generate:input_type -> loopkeeper.worker.v1.GenerateRequest
-	31, // 51: loopkeeper.worker.v1.WorkerService.Embed:input_type -> loopkeeper.worker.v1.EmbedRequest
-	33, // 52: loopkeeper.worker.v1.WorkerService.Load:input_type -> loopkeeper.worker.v1.LoadRequest
-	35, // 53: loopkeeper.worker.v1.WorkerService.Renew:input_type -> loopkeeper.worker.v1.RenewRequest
-	37, // 54: loopkeeper.worker.v1.WorkerService.Unload:input_type -> loopkeeper.worker.v1.UnloadRequest
-	39, // 55: loopkeeper.worker.v1.WorkerService.Pull:input_type -> loopkeeper.worker.v1.PullRequest
-	41, // 56: loopkeeper.worker.v1.WorkerService.Cancel:input_type -> loopkeeper.worker.v1.CancelRequest
-	2,  // 57: loopkeeper.worker.v1.WorkerService.Describe:output_type -> loopkeeper.worker.v1.DescribeResponse
-	4,  // 58: loopkeeper.worker.v1.WorkerService.Watch:output_type -> loopkeeper.worker.v1.WatchResponse
-	26, // 59: loopkeeper.worker.v1.WorkerService.Plan:output_type -> loopkeeper.worker.v1.PlanResponse
-	29, // 60: loopkeeper.worker.v1.WorkerService.Evaluate:output_type -> loopkeeper.worker.v1.EvaluateResponse
-	20, // 61: loopkeeper.worker.v1.WorkerService.Generate:output_type -> loopkeeper.worker.v1.GenerateResponse
-	32, // 62: loopkeeper.worker.v1.WorkerService.Embed:output_type -> loopkeeper.worker.v1.EmbedResponse
-	34, // 63: loopkeeper.worker.v1.WorkerService.Load:output_type -> loopkeeper.worker.v1.LoadResponse
-	36, // 64: loopkeeper.worker.v1.WorkerService.Renew:output_type -> loopkeeper.worker.v1.RenewResponse
-	38, // 65: loopkeeper.worker.v1.WorkerService.Unload:output_type -> loopkeeper.worker.v1.UnloadResponse
-	40, // 66: loopkeeper.worker.v1.WorkerService.Pull:output_type -> loopkeeper.worker.v1.PullResponse
-	42, // 67: loopkeeper.worker.v1.WorkerService.Cancel:output_type -> loopkeeper.worker.v1.CancelResponse
-	57, // [57:68] is the sub-list for method output_type
-	46, // [46:57] is the sub-list for method input_type
-	46, // [46:46] is the sub-list for extension type_name
-	46, // [46:46] is the sub-list for extension extendee
-	0,  // [0:46] is the sub-list for field type_name
+	47, // 12: loopkeeper.worker.v1.Change.time:type_name -> google.protobuf.Timestamp
+	47, // 13: loopkeeper.worker.v1.Ollama.since:type_name -> google.protobuf.Timestamp
+	13, // 14: loopkeeper.worker.v1.Model.shape:type_name -> loopkeeper.worker.v1.Shape
+	12, // 15: loopkeeper.worker.v1.Model.mode:type_name -> loopkeeper.worker.v1.CallMode
+	47, // 16: loopkeeper.worker.v1.CallMode.time:type_name -> google.protobuf.Timestamp
+	47, // 17: loopkeeper.worker.v1.LoadedModel.expires:type_name -> google.protobuf.Timestamp
+	17, // 18: loopkeeper.worker.v1.Call.prompts:type_name -> loopkeeper.worker.v1.Body
+	12, // 19: loopkeeper.worker.v1.ModelSpec.mode:type_name -> loopkeeper.worker.v1.CallMode
+	16, // 20: loopkeeper.worker.v1.GenerateRequest.call:type_name -> loopkeeper.worker.v1.Call
+	18, // 21: loopkeeper.worker.v1.GenerateRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
+	19, // 22: loopkeeper.worker.v1.GenerateRequest.sampling:type_name -> loopkeeper.worker.v1.Sampling
+	17, // 23: loopkeeper.worker.v1.GenerateRequest.context:type_name -> loopkeeper.worker.v1.Body
+	17, // 24: loopkeeper.worker.v1.GenerateRequest.item:type_name -> loopkeeper.worker.v1.Body
+	17, // 25: loopkeeper.worker.v1.GenerateRequest.images:type_name -> loopkeeper.worker.v1.Body
+	22, // 26: loopkeeper.worker.v1.GenerateResponse.progress:type_name -> loopkeeper.worker.v1.Progress
+	23, // 27: loopkeeper.worker.v1.GenerateResponse.outcome:type_name -> loopkeeper.worker.v1.Outcome
+	24, // 28: loopkeeper.worker.v1.Outcome.failure:type_name -> loopkeeper.worker.v1.Failure
+	25, // 29: loopkeeper.worker.v1.Outcome.report:type_name -> loopkeeper.worker.v1.Report
+	0,  // 30: loopkeeper.worker.v1.Failure.advice:type_name -> loopkeeper.worker.v1.Advice
+	12, // 31: loopkeeper.worker.v1.Report.mode:type_name -> loopkeeper.worker.v1.CallMode
+	16, // 32: loopkeeper.worker.v1.PlanRequest.call:type_name -> loopkeeper.worker.v1.Call
+	18, // 33: loopkeeper.worker.v1.PlanRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
+	19, // 34: loopkeeper.worker.v1.PlanRequest.sampling:type_name -> loopkeeper.worker.v1.Sampling
+	17, // 35: loopkeeper.worker.v1.PlanRequest.context:type_name -> loopkeeper.worker.v1.Body
+	27, // 36: loopkeeper.worker.v1.PlanRequest.workers:type_name -> loopkeeper.worker.v1.PlanWorker
+	28, // 37: loopkeeper.worker.v1.PlanRequest.lists:type_name -> loopkeeper.worker.v1.PlanList
+	23, // 38: loopkeeper.worker.v1.PlanResponse.outcome:type_name -> loopkeeper.worker.v1.Outcome
+	30, // 39: loopkeeper.worker.v1.PlanResponse.steps:type_name -> loopkeeper.worker.v1.PlanStep
+	16, // 40: loopkeeper.worker.v1.EvaluateRequest.call:type_name -> loopkeeper.worker.v1.Call
+	18, // 41: loopkeeper.worker.v1.EvaluateRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
+	19, // 42: loopkeeper.worker.v1.EvaluateRequest.sampling:type_name -> loopkeeper.worker.v1.Sampling
+	17, // 43: loopkeeper.worker.v1.EvaluateRequest.subject:type_name -> loopkeeper.worker.v1.Body
+	17, // 44: loopkeeper.worker.v1.EvaluateRequest.sources:type_name -> loopkeeper.worker.v1.Body
+	32, // 45: loopkeeper.worker.v1.EvaluateRequest.questions:type_name -> loopkeeper.worker.v1.Criterion
+	23, // 46: loopkeeper.worker.v1.EvaluateResponse.outcome:type_name -> loopkeeper.worker.v1.Outcome
+	34, // 47: loopkeeper.worker.v1.EvaluateResponse.quotes:type_name -> loopkeeper.worker.v1.Quote
+	16, // 48: loopkeeper.worker.v1.EmbedRequest.call:type_name -> loopkeeper.worker.v1.Call
+	18, // 49: loopkeeper.worker.v1.EmbedRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
+	17, // 50: loopkeeper.worker.v1.EmbedRequest.inputs:type_name -> loopkeeper.worker.v1.Body
+	23, // 51: loopkeeper.worker.v1.EmbedResponse.outcome:type_name -> loopkeeper.worker.v1.Outcome
+	18, // 52: loopkeeper.worker.v1.LoadRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
+	14, // 53: loopkeeper.worker.v1.LoadResponse.loaded:type_name -> loopkeeper.worker.v1.LoadedModel
+	18, // 54: loopkeeper.worker.v1.RenewRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
+	1,  // 55: loopkeeper.worker.v1.WorkerService.Describe:input_type -> loopkeeper.worker.v1.DescribeRequest
+	3,  // 56: loopkeeper.worker.v1.WorkerService.Watch:input_type -> loopkeeper.worker.v1.WatchRequest
+	26, // 57: loopkeeper.worker.v1.WorkerService.Plan:input_type -> loopkeeper.worker.v1.PlanRequest
+	31, // 58: loopkeeper.worker.v1.WorkerService.Evaluate:input_type -> loopkeeper.worker.v1.EvaluateRequest
+	20, // 59: loopkeeper.worker.v1.WorkerService.Generate:input_type -> loopkeeper.worker.v1.GenerateRequest
+	35, // 60: loopkeeper.worker.v1.WorkerService.Embed:input_type -> loopkeeper.worker.v1.EmbedRequest
+	37, // 61: loopkeeper.worker.v1.WorkerService.Load:input_type -> loopkeeper.worker.v1.LoadRequest
+	39, // 62: loopkeeper.worker.v1.WorkerService.Renew:input_type -> loopkeeper.worker.v1.RenewRequest
+	41, // 63: loopkeeper.worker.v1.WorkerService.Unload:input_type -> loopkeeper.worker.v1.UnloadRequest
+	43, // 64: loopkeeper.worker.v1.WorkerService.Pull:input_type -> loopkeeper.worker.v1.PullRequest
+	45, // 65: loopkeeper.worker.v1.WorkerService.Cancel:input_type -> loopkeeper.worker.v1.CancelRequest
+	2,  // 66: loopkeeper.worker.v1.WorkerService.Describe:output_type -> loopkeeper.worker.v1.DescribeResponse
+	4,  // 67: loopkeeper.worker.v1.WorkerService.Watch:output_type -> loopkeeper.worker.v1.WatchResponse
+	29, // 68: loopkeeper.worker.v1.WorkerService.Plan:output_type -> loopkeeper.worker.v1.PlanResponse
+	33, // 69: loopkeeper.worker.v1.WorkerService.Evaluate:output_type -> loopkeeper.worker.v1.EvaluateResponse
+	21, // 70: loopkeeper.worker.v1.WorkerService.Generate:output_type -> loopkeeper.worker.v1.GenerateResponse
+	36, // 71: loopkeeper.worker.v1.WorkerService.Embed:output_type -> loopkeeper.worker.v1.EmbedResponse
+	38, // 72: loopkeeper.worker.v1.WorkerService.Load:output_type -> loopkeeper.worker.v1.LoadResponse
+	40, // 73: loopkeeper.worker.v1.WorkerService.Renew:output_type -> loopkeeper.worker.v1.RenewResponse
+	42, // 74: loopkeeper.worker.v1.WorkerService.Unload:output_type -> loopkeeper.worker.v1.UnloadResponse
+	44, // 75: loopkeeper.worker.v1.WorkerService.Pull:output_type -> loopkeeper.worker.v1.PullResponse
+	46, // 76: loopkeeper.worker.v1.WorkerService.Cancel:output_type -> loopkeeper.worker.v1.CancelResponse
+	66, // [66:77] is the sub-list for method output_type
+	55, // [55:66] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_loopkeeper_worker_v1_worker_proto_init() }
@@ -3728,20 +4190,20 @@ func file_loopkeeper_worker_v1_worker_proto_init() {
 	}
 	file_loopkeeper_worker_v1_worker_proto_msgTypes[7].OneofWrappers = []any{}
 	file_loopkeeper_worker_v1_worker_proto_msgTypes[8].OneofWrappers = []any{}
-	file_loopkeeper_worker_v1_worker_proto_msgTypes[15].OneofWrappers = []any{}
-	file_loopkeeper_worker_v1_worker_proto_msgTypes[17].OneofWrappers = []any{}
-	file_loopkeeper_worker_v1_worker_proto_msgTypes[19].OneofWrappers = []any{
+	file_loopkeeper_worker_v1_worker_proto_msgTypes[16].OneofWrappers = []any{}
+	file_loopkeeper_worker_v1_worker_proto_msgTypes[18].OneofWrappers = []any{}
+	file_loopkeeper_worker_v1_worker_proto_msgTypes[20].OneofWrappers = []any{
 		(*GenerateResponse_Progress)(nil),
 		(*GenerateResponse_Outcome)(nil),
 	}
-	file_loopkeeper_worker_v1_worker_proto_msgTypes[33].OneofWrappers = []any{}
+	file_loopkeeper_worker_v1_worker_proto_msgTypes[37].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loopkeeper_worker_v1_worker_proto_rawDesc), len(file_loopkeeper_worker_v1_worker_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   42,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
