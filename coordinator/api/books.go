@@ -11,7 +11,7 @@ import (
 // This file says how a run's budgets, its acceptance and its phases look on the wire.
 
 func limitMessage(l engine.LimitView) *coordinatorv1.Limit {
-	return &coordinatorv1.Limit{Name: l.Name, Limit: l.Limit, Spent: l.Spent, Overshoot: l.Overshoot, Worst: l.Worst}
+	return &coordinatorv1.Limit{Name: l.Name, Limit: l.Limit, Spent: l.Spent, Overshoot: l.Overshoot, Worst: l.Worst, SetBy: l.SetBy}
 }
 
 func acceptanceMessage(a *run.Acceptance) *coordinatorv1.Acceptance {

@@ -36,6 +36,9 @@ func (s *Server) fork(ctx context.Context, r *coordinatorv1.ForkRunRequest) (*co
 	if f.Before, err = before(v, r.GetFrom()); err != nil {
 		return nil, err
 	}
+	if f.Limits, f.SetBy, err = asked(r); err != nil {
+		return nil, err
+	}
 	out := &coordinatorv1.ForkRunResponse{Steps: takenOver(v, f.Before)}
 	if err = s.forkInput(ctx, base, p, r.GetSetJson(), &f); err != nil {
 		return nil, err

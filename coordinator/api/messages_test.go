@@ -80,7 +80,6 @@ func TestEveryFieldOfAViewArrives(t *testing.T) {
 		poolMessage(filled[scheduler.PoolFit]()), fitMessage(filled[scheduler.NodeFit]()), pullMessage("m", filled[pull.Progress]())} {
 		for _, name := range absent(m.ProtoReflect(), string(m.ProtoReflect().Descriptor().Name())) {
 			switch name {
-			case "Run.limits.set_by": // of its submission, see origins
 			case "Explanation.need", "Explanation.note", "Explanation.attempt": // of the model or the attempt, not of the explanation
 			default:
 				t.Errorf("%s has no value", name)

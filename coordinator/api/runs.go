@@ -18,7 +18,7 @@ func (s *Server) GetRun(ctx context.Context, r *coordinatorv1.GetRunRequest) (*c
 	if err != nil {
 		return nil, apierr.ToStatus(err)
 	}
-	return &coordinatorv1.GetRunResponse{Run: s.runMessage(ctx, v)}, nil
+	return &coordinatorv1.GetRunResponse{Run: runMessage(v)}, nil
 }
 
 // ListRuns implements the service.
@@ -50,7 +50,7 @@ func (s *Server) WatchRun(r *coordinatorv1.WatchRunRequest, stream coordinatorv1
 	ended := false
 	for v := range views {
 		ended = v.Status.Ended()
-		if err := stream.Send(&coordinatorv1.WatchRunResponse{Run: s.runMessage(stream.Context(), v)}); err != nil {
+		if err := stream.Send(&coordinatorv1.WatchRunResponse{Run: runMessage(v)}); err != nil {
 			return err
 		}
 	}
@@ -74,7 +74,7 @@ func (s *Server) CancelRun(ctx context.Context, r *coordinatorv1.CancelRunReques
 	if err != nil {
 		return nil, apierr.ToStatus(err)
 	}
-	return &coordinatorv1.CancelRunResponse{Run: s.runMessage(ctx, v)}, nil
+	return &coordinatorv1.CancelRunResponse{Run: runMessage(v)}, nil
 }
 
 // GetResult implements the service.
@@ -87,7 +87,7 @@ func (s *Server) GetResult(ctx context.Context, r *coordinatorv1.GetResultReques
 	if err != nil {
 		return nil, apierr.ToStatus(err)
 	}
-	out := &coordinatorv1.GetResultResponse{Run: s.runMessage(ctx, v)}
+	out := &coordinatorv1.GetResultResponse{Run: runMessage(v)}
 	for _, o := range outputs {
 		out.Outputs = append(out.Outputs, outputMessage(o))
 	}

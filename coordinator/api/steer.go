@@ -52,7 +52,7 @@ func (s *Server) answerWait(ctx context.Context, r *coordinatorv1.AnswerWaitRequ
 	if err != nil {
 		return nil, err
 	}
-	return &coordinatorv1.AnswerWaitResponse{Run: s.runMessage(ctx, v), Wait: waitMessage(w)}, nil
+	return &coordinatorv1.AnswerWaitResponse{Run: runMessage(v), Wait: waitMessage(w)}, nil
 }
 
 func value(b []byte) json.RawMessage {
@@ -133,7 +133,7 @@ func (s *Server) SuspendRun(ctx context.Context, r *coordinatorv1.SuspendRunRequ
 	if err != nil {
 		return nil, apierr.ToStatus(err)
 	}
-	return &coordinatorv1.SuspendRunResponse{Run: s.runMessage(ctx, v)}, nil
+	return &coordinatorv1.SuspendRunResponse{Run: runMessage(v)}, nil
 }
 
 // ResumeRun implements the service.
@@ -142,7 +142,7 @@ func (s *Server) ResumeRun(ctx context.Context, r *coordinatorv1.ResumeRunReques
 	if err != nil {
 		return nil, apierr.ToStatus(err)
 	}
-	return &coordinatorv1.ResumeRunResponse{Run: s.runMessage(ctx, v)}, nil
+	return &coordinatorv1.ResumeRunResponse{Run: runMessage(v)}, nil
 }
 
 // RollBack implements the service.
@@ -154,5 +154,5 @@ func (s *Server) RollBack(ctx context.Context, r *coordinatorv1.RollBackRequest)
 	if err != nil {
 		return nil, apierr.ToStatus(err)
 	}
-	return &coordinatorv1.RollBackResponse{Run: s.runMessage(ctx, v)}, nil
+	return &coordinatorv1.RollBackResponse{Run: runMessage(v)}, nil
 }

@@ -65,8 +65,7 @@ func (s *Server) submit(ctx context.Context, r *coordinatorv1.SubmitRequest) (*c
 			return &coordinatorv1.SubmitResponse{RunId: id, Existing: id != ""}, err
 		}
 	}
-	var by map[string]string
-	if job.Limits, by, err = s.budgets(r, job.Workflow); err != nil {
+	if job.Limits, job.SetBy, err = s.budgets(r, job.Workflow); err != nil {
 		return nil, err
 	}
 	iface, err := s.describe(ctx, p)
@@ -90,12 +89,8 @@ func (s *Server) submit(ctx context.Context, r *coordinatorv1.SubmitRequest) (*c
 		return out, nil
 	}
 	out.RunId, out.Existing, err = s.o.Engine.Submit(ctx, job)
-	switch {
-	case err != nil:
-	case out.Existing: // the same key was sent twice at once
+	if err == nil && out.Existing { // the same key was sent twice at once
 		err = s.sameJob(ctx, out.RunId, job)
-	default:
-		err = s.keepOrigins(ctx, out.RunId, by)
 	}
 	return out, err
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -29,6 +30,15 @@ func resolved(set, standard run.Limits) run.Limits {
 		l.Scale = standard.Scale
 	}
 	return l
+}
+
+// setBy says who set each limit of a run: who is named for it, else the rest.
+func setBy(l run.Limits, named map[string]string, rest string) map[string]string {
+	all := map[string]string{}
+	for name := range l.Set {
+		all[name] = cmp.Or(named[name], rest)
+	}
+	return all
 }
 
 // lower are a parent's limits with those that a spawn asks for in place of larger ones.

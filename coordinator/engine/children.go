@@ -94,6 +94,7 @@ func (e *Engine) child(parent run.Created, pos int, body json.RawMessage) (run.C
 	if c.Limits, err = lower(parent.Limits, ask.Limits); err != nil {
 		return run.Created{}, err
 	}
+	c.SetBy = setBy(c.Limits, nil, "parent")
 	return c, e.pin(e.ctx, &c, p)
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
@@ -18,7 +19,9 @@ type ForkRequest struct {
 	Input  json.RawMessage // canonical; nil: the base's
 	// Submitted is what must be covered of Input; without Input it is what the base must cover.
 	Submitted []run.Submitted
-	Models    map[string]string // by model as the script asks for it: the one to use instead
+	Models    map[string]string // by model as the script asks for it: the one to use instead; what it does not name is as the base's
+	Limits    run.Limits        // 0 is the base's, a negative number is none
+	SetBy     map[string]string // as in Submission, of Limits
 	Key       string            // as in Submission
 }
 
@@ -55,35 +58,35 @@ func (e *Engine) Fork(ctx context.Context, r ForkRequest) (id string, existing b
 	}
 	created := base
 	created.Key, created.Parent = r.Key, nil
+	created.Limits = resolved(r.Limits, base.Limits)
+	created.SetBy = setBy(created.Limits, r.SetBy, "base")
+	created.Models = merged(base.Models, r.Models)
 	created.Base = &run.Base{Run: base.ID, Before: r.Before, Failed: r.Failed}
 	if r.Input != nil {
 		created.Input, created.Submitted = r.Input, r.Submitted
 	}
-	got, err := ask(ctx, e, func(t *turn) func() (submitted, error) { return reply(t.fork(created, r.Models)) })
+	got, err := ask(ctx, e, func(t *turn) func() (submitted, error) { return reply(t.submit(created)) })
 	return got.id, got.existing, err
 }
 
-// instead is where the ledger keeps the models that a run uses in place of what its script asks for.
-const instead = "run.models/"
-
-func (t *turn) fork(created run.Created, models map[string]string) (submitted, error) {
-	got, err := t.submit(created)
-	if err != nil || got.existing || len(models) == 0 {
-		return got, err
+// merged is a map with some entries replaced, neither of them changed.
+func merged(old, replaced map[string]string) map[string]string {
+	if len(replaced) == 0 {
+		return old
 	}
-	value, err := canonical(models)
-	if err != nil {
-		return got, err
+	all := maps.Clone(replaced)
+	for k, v := range old {
+		if _, ok := all[k]; !ok {
+			all[k] = v
+		}
 	}
-	if t.commit.Meta == nil {
-		t.commit.Meta = map[string]json.RawMessage{}
-	}
-	t.commit.Meta[instead+got.id] = value
-	t.e.runs[got.id].instead = models
-	return got, nil
+	return all
 }
 
-// recallModels reads what forks use instead of the models that their scripts ask for.
+// instead is where earlier versions kept the models that a run uses in place of what its script asks for. Its first event has them now.
+const instead = "run.models/"
+
+// recallModels reads what forks of earlier versions use instead of the models that their scripts ask for.
 func (e *Engine) recallModels(ctx context.Context) error {
 	rows, err := e.o.Store.Meta(ctx, instead)
 	for key, value := range rows {

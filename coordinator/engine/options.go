@@ -55,16 +55,17 @@ type Options struct {
 type Submission struct {
 	Workflow  string // built-in or file name, for people
 	Program   script.Program
-	Interface string          // version of the script interface the program was bundled for
-	Input     json.RawMessage // canonical JSON
-	Key       string          // the same key returns the same run; "": none
-	TimeLimit time.Duration   // of active time, as Limits.ActiveSeconds; 0: that
-	Limits    run.Limits      // 0 is the default's, a negative number is none
-	Submitted []run.Submitted // what must be covered for the run to be completed
-	Parent    *run.Parent     // nil: nothing spawned it. Spawns set it themselves
-	Base      *run.Base       // nil: nothing is taken over. Fork sets it, with what else a base needs
-	Priority  run.Priority    // "": normal
-	Weight    float64         // share of the machines beside other runs; 0 counts as 1
+	Interface string            // version of the script interface the program was bundled for
+	Input     json.RawMessage   // canonical JSON
+	Key       string            // the same key returns the same run; "": none
+	TimeLimit time.Duration     // of active time, as Limits.ActiveSeconds; 0: that
+	Limits    run.Limits        // 0 is the default's, a negative number is none
+	SetBy     map[string]string // by the limit's name, who set those of Limits: run or workflow
+	Submitted []run.Submitted   // what must be covered for the run to be completed
+	Parent    *run.Parent       // nil: nothing spawned it. Spawns set it themselves
+	Base      *run.Base         // nil: nothing is taken over. Fork sets it, with what else a base needs
+	Priority  run.Priority      // "": normal
+	Weight    float64           // share of the machines beside other runs; 0 counts as 1
 }
 
 func (o Options) withDefaults() Options {

@@ -59,7 +59,9 @@ func (e *Engine) task(a *active, key string, tk run.Ticket) scheduler.Task {
 }
 
 // uses is the model that a run uses where its script asks for one.
-func (a *active) uses(model string) string { return cmp.Or(a.instead[model], model) }
+func (a *active) uses(model string) string {
+	return cmp.Or(a.state.Pinned.Models[model], a.instead[model], model)
+}
 
 func priority(p run.Priority) scheduler.Priority {
 	switch p {

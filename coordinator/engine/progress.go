@@ -14,8 +14,8 @@ func limitViews(s *run.State, now time.Time) []LimitView {
 		{Name: run.LimitActive, Limit: active, Spent: int64(s.Active(now) / time.Second)},
 		{Name: run.LimitTokens, Limit: l.Tokens, Spent: s.PromptTokens + s.OutputTokens},
 		{Name: run.LimitCalls, Limit: l.Calls, Spent: s.Calls},
-		{Name: "artifact_bytes", Limit: l.ArtifactBytes},
-		{Name: "spawn_depth", Limit: int64(l.SpawnDepth)},
+		{Name: run.LimitArtifact, Limit: l.ArtifactBytes},
+		{Name: run.LimitDepth, Limit: int64(l.SpawnDepth)},
 	}
 	if p := s.Pinned.Parent; p != nil {
 		all[4].Spent = int64(p.Depth)
@@ -25,6 +25,7 @@ func limitViews(s *run.State, now time.Time) []LimitView {
 		if v.Limit == 0 {
 			continue
 		}
+		v.SetBy = s.Pinned.SetBy[v.Name]
 		if s.Limit != nil && s.Limit.Limit == v.Name {
 			v.Worst = s.Limit.Worst
 		}

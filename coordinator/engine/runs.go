@@ -34,7 +34,7 @@ type active struct {
 	spawning map[int]bool // steps whose child is being made ready
 	adopting map[int]int  // steps that may yet take results over, and by how many ways: nothing of them is placed
 	naming   map[int]*naming
-	instead  map[string]string // models that it uses in place of what its script asks for
+	instead  map[string]string // as state.Pinned.Models, of a run that an earlier version forked
 }
 
 func newActive(s *run.State) *active {
@@ -55,6 +55,7 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (id string, existing 
 	}
 	created := run.Created{Workflow: s.Workflow, Interface: s.Interface, Input: s.Input, Key: s.Key, Seed: newSeed(),
 		Priority: s.Priority, Weight: s.Weight, Limits: resolved(s.Limits, e.o.DefaultLimits), Submitted: s.Submitted, Parent: s.Parent, Base: s.Base}
+	created.SetBy = setBy(created.Limits, s.SetBy, "default")
 	if err := e.pin(ctx, &created, s.Program); err != nil {
 		return "", false, err
 	}

@@ -53,9 +53,10 @@ type View struct {
 type LimitView struct {
 	Name      string // active_seconds, tokens, calls, artifact_bytes or spawn_depth
 	Limit     int64
-	Spent     int64 // 0 where nothing is spent by a run: artifact_bytes
-	Overshoot int64 // beyond the limit, of one that was reached
-	Worst     int64 // the most that was possible then; 0: unknown
+	Spent     int64  // 0 where nothing is spent by a run: artifact_bytes
+	Overshoot int64  // beyond the limit, of one that was reached
+	Worst     int64  // the most that was possible then; 0: unknown
+	SetBy     string // run, workflow, default, parent or base; "": unknown
 }
 
 // PhaseView is one phase of a pipeline.

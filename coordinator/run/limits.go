@@ -12,6 +12,27 @@ const (
 	LimitCalls  = "calls"
 )
 
+// The limits that bound a single result, and how deep runs start runs.
+const (
+	LimitArtifact = "artifact_bytes"
+	LimitDepth    = "spawn_depth"
+)
+
+// Set yields the names of the limits that are set.
+func (l Limits) Set(yield func(string) bool) {
+	for _, is := range []struct {
+		name string
+		set  bool
+	}{
+		{LimitActive, l.ActiveSeconds > 0 || l.Scale.CallSeconds > 0}, {LimitTokens, l.Tokens > 0}, {LimitCalls, l.Calls > 0},
+		{LimitArtifact, l.ArtifactBytes > 0}, {LimitDepth, l.SpawnDepth > 0},
+	} {
+		if is.set && !yield(is.name) {
+			return
+		}
+	}
+}
+
 // exhausted says which budget is used up while something still wants to start; nil for none. A run that needs nothing more is
 // not ended by having needed exactly what it was given.
 func (s *State) exhausted() *LimitReached {

@@ -29,11 +29,15 @@ type Created struct {
 	Clock     time.Time       `json:"clock"` // what the script sees as now until the first delivery
 	Key       string          `json:"key,omitempty"`
 	Limits    Limits          `json:"limits"`
-	Priority  Priority        `json:"priority,omitempty"`
-	Weight    float64         `json:"weight,omitempty"` // share of the machines beside other runs; 0 counts as 1
-	Submitted []Submitted     `json:"submitted,omitempty"`
-	Base      *Base           `json:"base,omitempty"`
-	Parent    *Parent         `json:"parent,omitempty"` // the run that spawned it
+	// SetBy says who set each limit: run, workflow, default, parent or base. Runs of before it was recorded have none.
+	SetBy map[string]string `json:"set_by,omitempty"`
+	// Models are used in place of others, by the one that the script asks for.
+	Models    map[string]string `json:"models,omitempty"`
+	Priority  Priority          `json:"priority,omitempty"`
+	Weight    float64           `json:"weight,omitempty"` // share of the machines beside other runs; 0 counts as 1
+	Submitted []Submitted       `json:"submitted,omitempty"`
+	Base      *Base             `json:"base,omitempty"`
+	Parent    *Parent           `json:"parent,omitempty"` // the run that spawned it
 }
 
 // Submitted is work that was handed in and must be covered: one file of a list, or all lines of an artifact. What a workflow

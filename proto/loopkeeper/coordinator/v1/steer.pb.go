@@ -734,16 +734,18 @@ func (x *RollBackResponse) GetRun() *Run {
 }
 
 type ForkRunRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	RunId         string                 `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	From          string                 `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`                                                                               // the first step that is done anew; empty: only what failed, or what is asked for differently
-	Failed        bool                   `protobuf:"varint,3,opt,name=failed,proto3" json:"failed,omitempty"`                                                                          // a retry of what failed
-	SetJson       []byte                 `protobuf:"bytes,4,opt,name=set_json,json=setJson,proto3" json:"set_json,omitempty"`                                                          // an object: parameters that replace those of the run
-	Models        map[string]string      `protobuf:"bytes,5,rep,name=models,proto3" json:"models,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // by model as asked for: the one to use instead
-	Key           string                 `protobuf:"bytes,6,opt,name=key,proto3" json:"key,omitempty"`                                                                                 // as in SubmitRequest
-	DryRun        bool                   `protobuf:"varint,7,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`                                                            // check everything, start nothing
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	RunId            string                 `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	From             string                 `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`                                                                                // the first step that is done anew; empty: only what failed, or what is asked for differently
+	Failed           bool                   `protobuf:"varint,3,opt,name=failed,proto3" json:"failed,omitempty"`                                                                           // a retry of what failed
+	SetJson          []byte                 `protobuf:"bytes,4,opt,name=set_json,json=setJson,proto3" json:"set_json,omitempty"`                                                           // an object: parameters that replace those of the run
+	Models           map[string]string      `protobuf:"bytes,5,rep,name=models,proto3" json:"models,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`  // by model as asked for: the one to use instead
+	Key              string                 `protobuf:"bytes,6,opt,name=key,proto3" json:"key,omitempty"`                                                                                  // as in SubmitRequest
+	DryRun           bool                   `protobuf:"varint,7,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`                                                             // check everything, start nothing
+	TimeLimitSeconds int64                  `protobuf:"varint,8,opt,name=time_limit_seconds,json=timeLimitSeconds,proto3" json:"time_limit_seconds,omitempty"`                             // active time of the new run; 0: as the base's
+	Limits           map[string]int64       `protobuf:"bytes,9,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"` // by Limit.name, 0 for none; what is not in it is as the base's
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *ForkRunRequest) Reset() {
@@ -823,6 +825,20 @@ func (x *ForkRunRequest) GetDryRun() bool {
 		return x.DryRun
 	}
 	return false
+}
+
+func (x *ForkRunRequest) GetTimeLimitSeconds() int64 {
+	if x != nil {
+		return x.TimeLimitSeconds
+	}
+	return 0
+}
+
+func (x *ForkRunRequest) GetLimits() map[string]int64 {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
 }
 
 type ForkRunResponse struct {
@@ -950,7 +966,7 @@ const file_loopkeeper_coordinator_v1_steer_proto_rawDesc = "" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x0e\n" +
 	"\x02by\x18\x05 \x01(\tR\x02by\"D\n" +
 	"\x10RollBackResponse\x120\n" +
-	"\x03run\x18\x01 \x01(\v2\x1e.loopkeeper.coordinator.v1.RunR\x03run\"\xa3\x02\n" +
+	"\x03run\x18\x01 \x01(\v2\x1e.loopkeeper.coordinator.v1.RunR\x03run\"\xdb\x03\n" +
 	"\x0eForkRunRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x16\n" +
@@ -958,10 +974,15 @@ const file_loopkeeper_coordinator_v1_steer_proto_rawDesc = "" +
 	"\bset_json\x18\x04 \x01(\fR\asetJson\x12M\n" +
 	"\x06models\x18\x05 \x03(\v25.loopkeeper.coordinator.v1.ForkRunRequest.ModelsEntryR\x06models\x12\x10\n" +
 	"\x03key\x18\x06 \x01(\tR\x03key\x12\x17\n" +
-	"\adry_run\x18\a \x01(\bR\x06dryRun\x1a9\n" +
+	"\adry_run\x18\a \x01(\bR\x06dryRun\x12,\n" +
+	"\x12time_limit_seconds\x18\b \x01(\x03R\x10timeLimitSeconds\x12M\n" +
+	"\x06limits\x18\t \x03(\v25.loopkeeper.coordinator.v1.ForkRunRequest.LimitsEntryR\x06limits\x1a9\n" +
 	"\vModelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"p\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
+	"\vLimitsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"p\n" +
 	"\x0fForkRunResponse\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n" +
 	"\bexisting\x18\x02 \x01(\bR\bexisting\x12\x14\n" +
@@ -991,7 +1012,7 @@ func file_loopkeeper_coordinator_v1_steer_proto_rawDescGZIP() []byte {
 	return file_loopkeeper_coordinator_v1_steer_proto_rawDescData
 }
 
-var file_loopkeeper_coordinator_v1_steer_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_loopkeeper_coordinator_v1_steer_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_loopkeeper_coordinator_v1_steer_proto_goTypes = []any{
 	(*ListWaitsRequest)(nil),      // 0: loopkeeper.coordinator.v1.ListWaitsRequest
 	(*ListWaitsResponse)(nil),     // 1: loopkeeper.coordinator.v1.ListWaitsResponse
@@ -1007,36 +1028,38 @@ var file_loopkeeper_coordinator_v1_steer_proto_goTypes = []any{
 	(*ForkRunRequest)(nil),        // 11: loopkeeper.coordinator.v1.ForkRunRequest
 	(*ForkRunResponse)(nil),       // 12: loopkeeper.coordinator.v1.ForkRunResponse
 	nil,                           // 13: loopkeeper.coordinator.v1.ForkRunRequest.ModelsEntry
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
-	(*Run)(nil),                   // 15: loopkeeper.coordinator.v1.Run
+	nil,                           // 14: loopkeeper.coordinator.v1.ForkRunRequest.LimitsEntry
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(*Run)(nil),                   // 16: loopkeeper.coordinator.v1.Run
 }
 var file_loopkeeper_coordinator_v1_steer_proto_depIdxs = []int32{
 	2,  // 0: loopkeeper.coordinator.v1.ListWaitsResponse.waits:type_name -> loopkeeper.coordinator.v1.Wait
-	14, // 1: loopkeeper.coordinator.v1.Wait.since:type_name -> google.protobuf.Timestamp
-	14, // 2: loopkeeper.coordinator.v1.Wait.until:type_name -> google.protobuf.Timestamp
-	15, // 3: loopkeeper.coordinator.v1.AnswerWaitResponse.run:type_name -> loopkeeper.coordinator.v1.Run
+	15, // 1: loopkeeper.coordinator.v1.Wait.since:type_name -> google.protobuf.Timestamp
+	15, // 2: loopkeeper.coordinator.v1.Wait.until:type_name -> google.protobuf.Timestamp
+	16, // 3: loopkeeper.coordinator.v1.AnswerWaitResponse.run:type_name -> loopkeeper.coordinator.v1.Run
 	2,  // 4: loopkeeper.coordinator.v1.AnswerWaitResponse.wait:type_name -> loopkeeper.coordinator.v1.Wait
-	15, // 5: loopkeeper.coordinator.v1.SuspendRunResponse.run:type_name -> loopkeeper.coordinator.v1.Run
-	15, // 6: loopkeeper.coordinator.v1.ResumeRunResponse.run:type_name -> loopkeeper.coordinator.v1.Run
-	15, // 7: loopkeeper.coordinator.v1.RollBackResponse.run:type_name -> loopkeeper.coordinator.v1.Run
+	16, // 5: loopkeeper.coordinator.v1.SuspendRunResponse.run:type_name -> loopkeeper.coordinator.v1.Run
+	16, // 6: loopkeeper.coordinator.v1.ResumeRunResponse.run:type_name -> loopkeeper.coordinator.v1.Run
+	16, // 7: loopkeeper.coordinator.v1.RollBackResponse.run:type_name -> loopkeeper.coordinator.v1.Run
 	13, // 8: loopkeeper.coordinator.v1.ForkRunRequest.models:type_name -> loopkeeper.coordinator.v1.ForkRunRequest.ModelsEntry
-	0,  // 9: loopkeeper.coordinator.v1.SteerService.ListWaits:input_type -> loopkeeper.coordinator.v1.ListWaitsRequest
-	3,  // 10: loopkeeper.coordinator.v1.SteerService.AnswerWait:input_type -> loopkeeper.coordinator.v1.AnswerWaitRequest
-	5,  // 11: loopkeeper.coordinator.v1.SteerService.SuspendRun:input_type -> loopkeeper.coordinator.v1.SuspendRunRequest
-	7,  // 12: loopkeeper.coordinator.v1.SteerService.ResumeRun:input_type -> loopkeeper.coordinator.v1.ResumeRunRequest
-	9,  // 13: loopkeeper.coordinator.v1.SteerService.RollBack:input_type -> loopkeeper.coordinator.v1.RollBackRequest
-	11, // 14: loopkeeper.coordinator.v1.SteerService.ForkRun:input_type -> loopkeeper.coordinator.v1.ForkRunRequest
-	1,  // 15: loopkeeper.coordinator.v1.SteerService.ListWaits:output_type -> loopkeeper.coordinator.v1.ListWaitsResponse
-	4,  // 16: loopkeeper.coordinator.v1.SteerService.AnswerWait:output_type -> loopkeeper.coordinator.v1.AnswerWaitResponse
-	6,  // 17: loopkeeper.coordinator.v1.SteerService.SuspendRun:output_type -> loopkeeper.coordinator.v1.SuspendRunResponse
-	8,  // 18: loopkeeper.coordinator.v1.SteerService.ResumeRun:output_type -> loopkeeper.coordinator.v1.ResumeRunResponse
-	10, // 19: loopkeeper.coordinator.v1.SteerService.RollBack:output_type -> loopkeeper.coordinator.v1.RollBackResponse
-	12, // 20: loopkeeper.coordinator.v1.SteerService.ForkRun:output_type -> loopkeeper.coordinator.v1.ForkRunResponse
-	15, // [15:21] is the sub-list for method output_type
-	9,  // [9:15] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	14, // 9: loopkeeper.coordinator.v1.ForkRunRequest.limits:type_name -> loopkeeper.coordinator.v1.ForkRunRequest.LimitsEntry
+	0,  // 10: loopkeeper.coordinator.v1.SteerService.ListWaits:input_type -> loopkeeper.coordinator.v1.ListWaitsRequest
+	3,  // 11: loopkeeper.coordinator.v1.SteerService.AnswerWait:input_type -> loopkeeper.coordinator.v1.AnswerWaitRequest
+	5,  // 12: loopkeeper.coordinator.v1.SteerService.SuspendRun:input_type -> loopkeeper.coordinator.v1.SuspendRunRequest
+	7,  // 13: loopkeeper.coordinator.v1.SteerService.ResumeRun:input_type -> loopkeeper.coordinator.v1.ResumeRunRequest
+	9,  // 14: loopkeeper.coordinator.v1.SteerService.RollBack:input_type -> loopkeeper.coordinator.v1.RollBackRequest
+	11, // 15: loopkeeper.coordinator.v1.SteerService.ForkRun:input_type -> loopkeeper.coordinator.v1.ForkRunRequest
+	1,  // 16: loopkeeper.coordinator.v1.SteerService.ListWaits:output_type -> loopkeeper.coordinator.v1.ListWaitsResponse
+	4,  // 17: loopkeeper.coordinator.v1.SteerService.AnswerWait:output_type -> loopkeeper.coordinator.v1.AnswerWaitResponse
+	6,  // 18: loopkeeper.coordinator.v1.SteerService.SuspendRun:output_type -> loopkeeper.coordinator.v1.SuspendRunResponse
+	8,  // 19: loopkeeper.coordinator.v1.SteerService.ResumeRun:output_type -> loopkeeper.coordinator.v1.ResumeRunResponse
+	10, // 20: loopkeeper.coordinator.v1.SteerService.RollBack:output_type -> loopkeeper.coordinator.v1.RollBackResponse
+	12, // 21: loopkeeper.coordinator.v1.SteerService.ForkRun:output_type -> loopkeeper.coordinator.v1.ForkRunResponse
+	16, // [16:22] is the sub-list for method output_type
+	10, // [10:16] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_loopkeeper_coordinator_v1_steer_proto_init() }
@@ -1051,7 +1074,7 @@ func file_loopkeeper_coordinator_v1_steer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loopkeeper_coordinator_v1_steer_proto_rawDesc), len(file_loopkeeper_coordinator_v1_steer_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   14,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
