@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/loopkeeper/loopkeeper/worker/calls/structure"
+	"github.com/loopkeeper/loopkeeper/proto/structure"
 	"github.com/loopkeeper/loopkeeper/worker/ollama"
 	"github.com/loopkeeper/loopkeeper/worker/ollama/ollamatest"
 )

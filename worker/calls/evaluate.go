@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/loopkeeper/loopkeeper/worker/calls/structure"
+	"github.com/loopkeeper/loopkeeper/proto/structure"
 )
 
 // The answers a model may give to one criterion. The order is that of the schema.

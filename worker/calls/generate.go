@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/loopkeeper/loopkeeper/worker/calls/structure"
+	"github.com/loopkeeper/loopkeeper/proto/structure"
 	"github.com/loopkeeper/loopkeeper/worker/ollama"
 )
 

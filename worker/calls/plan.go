@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loopkeeper/loopkeeper/worker/calls/structure"
+	"github.com/loopkeeper/loopkeeper/proto/structure"
 )
 
 // defaultMaxSteps is how many steps a plan may have when the request does not say.

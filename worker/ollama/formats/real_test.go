@@ -1,10 +1,11 @@
-package structure
+package formats
 
 import (
 	"encoding/json"
 	"os"
 	"testing"
 
+	"github.com/loopkeeper/loopkeeper/proto/structure"
 	"github.com/loopkeeper/loopkeeper/worker/ollama"
 	"github.com/loopkeeper/loopkeeper/worker/ollama/tinymodel"
 )
@@ -30,7 +31,7 @@ func TestRealServerTakesEveryFormat(t *testing.T) {
 	delete(enforced, "enum value of wrong type (type string, enum [1])") // no value satisfies it
 	zero, sent := 0.0, 0
 	for name, text := range schemas {
-		s, err := Compile(json.RawMessage(text))
+		s, err := structure.Compile(json.RawMessage(text))
 		if err != nil {
 			continue
 		}
@@ -45,8 +46,8 @@ func TestRealServerTakesEveryFormat(t *testing.T) {
 		sent++
 		e := s.Extract(r.Text, r.Thinking, r.DoneReason == "length")
 		switch {
-		case e.Finding == Value || e.Finding == Cut:
-		case e.Finding == Refused && !enforced[name]: // what no grammar holds, or nothing can satisfy
+		case e.Finding == structure.Value || e.Finding == structure.Cut:
+		case e.Finding == structure.Refused && !enforced[name]: // what no grammar holds, or nothing can satisfy
 		default:
 			t.Errorf("%s: finding %d %q, raw %q", name, e.Finding, e.Reasons, r.Text)
 		}
