@@ -1,0 +1,60 @@
+package panel
+
+// Criterion is what must hold.
+type Criterion struct {
+	Text    string `json:"text"`
+	Must    bool   `json:"must"`              // without it there is no "passed"; others are only reported
+	Absence bool   `json:"absence,omitempty"` // it holds when something is not there: nothing can be quoted for that
+	Type    string `json:"type,omitempty"`    // names what its judges were calibrated on; "" is any
+}
+
+// The answers to a criterion.
+const (
+	Met        = "met"
+	NotMet     = "not_met"
+	CannotTell = "cannot_tell"
+)
+
+// Answer is what one judge answered to one criterion, as its worker checked it.
+type Answer struct {
+	Criterion string   `json:"criterion"`
+	Said      string   `json:"said"`
+	Counted   string   `json:"counted"` // what code takes it for: cannot_tell where no named line holds the words
+	Reason    string   `json:"reason,omitempty"`
+	Against   string   `json:"against,omitempty"`
+	Quotes    []Quote  `json:"quotes,omitempty"`  // lines that are there, in their own words
+	Missing   []string `json:"missing,omitempty"` // words that are nowhere
+	Unquoted  bool     `json:"unquoted,omitempty"`
+}
+
+// Quote is a line that code found.
+type Quote struct {
+	Text string `json:"quote"`
+	In   string `json:"in"` // "subject", or the name of a source
+	Line int    `json:"line"`
+}
+
+// Judgement is what one judge answered, and what its worker saw in the subject.
+type Judgement struct {
+	Answers []Answer `json:"answers"`
+	Flags   []string `json:"flags,omitempty"` // control_strings, injection
+	Empty   bool     `json:"empty,omitempty"` // there is nothing to judge; no model was asked
+}
+
+// Asked is a judge who has answered.
+type Asked struct {
+	Candidate
+	Digest string
+	Node   string
+	Judgement
+}
+
+// shows says that an answer is proven: by a line, or by the absence that the criterion is about.
+func (a Answer) shows(what string) bool {
+	return a.Counted == what && (what == Met || len(a.Quotes) > 0)
+}
+
+// saysMissing is a "not met" that rests on nothing that could be shown, and on nothing made up either: what is missing cannot be quoted.
+func (a Answer) saysMissing() bool {
+	return a.Said == NotMet && len(a.Quotes) == 0 && len(a.Missing) == 0
+}

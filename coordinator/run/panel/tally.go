@@ -1,0 +1,107 @@
+package panel
+
+import "fmt"
+
+// tally is what the answers so far come to, over the criteria that must hold.
+type tally struct {
+	musts        int
+	mets         []int    // per criterion that must hold: judges whose "met" counts
+	shown        []string // criteria that a line shows not to be met
+	missingTwice []string // criteria that two judges say are not met, without a line
+	missing      []string // or one
+	idle         []string // judged only by those whose word is not known to be worth it
+	unsure       []string // nobody can tell
+}
+
+func (c Case) tally() tally {
+	var t tally
+	for i, k := range c.Criteria {
+		if !k.Must {
+			continue
+		}
+		t.musts++
+		mets, idle, missing, unsure := 0, 0, 0, 0
+		for j, a := range c.Asked {
+			answer := a.answer(i, k)
+			switch {
+			case answer.shows(NotMet) && a.Vetoes():
+				t.shown = append(t.shown, why(k, answer))
+			case answer.shows(NotMet), answer.saysMissing():
+				missing++
+			case answer.shows(Met) && a.Counts():
+				mets++
+			case answer.shows(Met):
+				idle++
+			case c.askedAgain(j): // by the same judge: it has had its say
+			default:
+				unsure++
+			}
+		}
+		t.mets = append(t.mets, mets)
+		switch said := fmt.Sprintf("not met: %s", k.Text); {
+		case missing > 1:
+			t.missingTwice = append(t.missingTwice, said)
+		case missing == 1:
+			t.missing = append(t.missing, said)
+		case idle > 0:
+			t.idle = append(t.idle, k.Text)
+		case unsure > 0:
+			t.unsure = append(t.unsure, k.Text)
+		}
+	}
+	return t
+}
+
+// answer is a judge's answer to criterion i; a judge that left it out cannot tell.
+func (a Asked) answer(i int, k Criterion) Answer {
+	if i < len(a.Answers) && a.Answers[i].Criterion == k.Text {
+		return a.Answers[i]
+	}
+	return Answer{Criterion: k.Text, Said: CannotTell, Counted: CannotTell}
+}
+
+// askedAgain says that a later answer of the same judge takes the place of answer j.
+func (c Case) askedAgain(j int) bool {
+	return j+1 < len(c.Asked) && c.Asked[j].Model == c.Asked[j+1].Model
+}
+
+// settled says that enough judges have seen every criterion met, and nobody the contrary.
+func (t tally) settled(need int) bool {
+	if len(t.missing) > 0 {
+		return false
+	}
+	for _, n := range t.mets {
+		if n < need {
+			return false
+		}
+	}
+	return true
+}
+
+// open says why no conclusion carries.
+func (t tally) open() (rule string, reasons []string) {
+	switch {
+	case len(t.missing) > 0:
+		return RuleDisagree, t.missing
+	case len(t.idle) > 0:
+		return RuleCalibration, prefixed("judged only by judges below their line: ", t.idle)
+	case len(t.unsure) > 0:
+		return RuleCannotTell, prefixed("no judge can show it: ", t.unsure)
+	default: // too few could be asked
+		return RuleCannotTell, []string{"too few judges could tell"}
+	}
+}
+
+func prefixed(with string, list []string) []string {
+	var out []string
+	for _, l := range list {
+		out = append(out, with+l)
+	}
+	return out
+}
+
+// why words a "not met" by what was found, and never by what the judge thinks.
+func why(k Criterion, a Answer) string {
+	q := a.Quotes[0]
+	return fmt.Sprintf("not met: %s (%s, line %d: %q)", k.Text, q.In, q.Line, q.Text)
+}
