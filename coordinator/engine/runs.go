@@ -34,11 +34,12 @@ type active struct {
 	spawning map[int]bool // steps whose child is being made ready
 	adopting map[int]int  // steps that may yet take results over, and by how many ways: nothing of them is placed
 	naming   map[int]*naming
+	looks    map[int]look      // by step, of writes whose outcome is unknown
 	instead  map[string]string // as state.Pinned.Models, of a run that an earlier version forked
 }
 
 func newActive(s *run.State) *active {
-	return &active{id: s.Pinned.ID, state: s, waits: map[int]wait{}, decided: map[int]*decided{}, watchers: map[*watcher]struct{}{}, quiet: -1,
+	return &active{id: s.Pinned.ID, state: s, waits: map[int]wait{}, decided: map[int]*decided{}, looks: map[int]look{}, watchers: map[*watcher]struct{}{}, quiet: -1,
 		spawning: map[int]bool{}, adopting: map[int]int{}, naming: map[int]*naming{}}
 }
 

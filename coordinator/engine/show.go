@@ -52,7 +52,7 @@ func summarise(s *run.State, now time.Time) summary {
 	if b := s.Pinned.Base; b != nil {
 		out.Base = b.Run
 	}
-	out.Waits = len(waitsOf(s))
+	out.Waits = len(waitsOf(s, nil))
 	out.Error, _ = endError(s)
 	for _, o := range s.Outputs {
 		out.Outputs = append(out.Outputs, o.Name)
@@ -221,8 +221,22 @@ func (e *Engine) view(a *active) View {
 		}
 		v.InFlight = append(v.InFlight, in)
 	}
+	a.notYet(&v)
 	e.addWaits(a, &v)
 	return v
+}
+
+// waitLook is what a step waits for whose tool looks at what became of it.
+const waitLook = "look"
+
+// notYet takes what a tool still looks at out of what waits for a person.
+func (a *active) notYet(v *View) {
+	v.Waits = len(waitsOf(a.state, a.looks))
+	for pos, seen := range a.looks {
+		if seen.underWay && !v.Status.Ended() {
+			v.Steps[pos].WaitingFor = waitLook
+		}
+	}
 }
 
 // flightLabel names what an attempt is about: an item of a batch by its key, another step by its label, else by kind and position.
@@ -280,6 +294,7 @@ func (e *Engine) addWaits(a *active, v *View) {
 // parkedWhy says what a parked step waits for; what that is exactly is with the step.
 var parkedWhy = map[string]string{
 	string(run.WaitHuman): "a person has to answer", string(run.WaitTimer): "a time has to come", string(run.WaitChildren): "a child has to end",
+	waitLook: "its tool looks whether it happened",
 }
 
 // roster is the nodes that the fleet knows, by id.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
@@ -200,6 +201,15 @@ func finishTool(call ToolCall, out ToolOutcome) (run.Finish, []ledger.Body) {
 	return f, bodies
 }
 
+// look is a tool's look at what became of a write of its own. Until it is over no person is asked.
+type look struct {
+	underWay bool
+	saw      string // that did not settle it
+}
+
+// lookTime is how long a tool may look: it opens a file or asks a service once.
+const lookTime = time.Minute
+
 // lookAt asks a tool whether a write happened whose outcome is unknown. When it cannot say, a person has to.
 func (t *turn) lookAt(a *active, pos, item int) {
 	e := t.e
@@ -212,9 +222,12 @@ func (t *turn) lookAt(a *active, pos, item int) {
 	if err != nil || id.Number == 0 {
 		return
 	}
+	a.looks[pos] = look{underWay: true}
 	t.then(func() {
 		e.wg.Go(func() {
-			got, err := e.o.Tools.Check(e.ctx, call)
+			ctx, cancel := context.WithTimeout(e.ctx, lookTime)
+			defer cancel()
+			got, err := e.o.Tools.Check(ctx, call)
 			e.inbox.put(func(t *turn) { t.looked(a, id, call, got, err) })
 		})
 	})
@@ -222,11 +235,15 @@ func (t *turn) lookAt(a *active, pos, item int) {
 
 // looked takes in what a tool saw of an earlier write.
 func (t *turn) looked(a *active, id run.AttemptID, call ToolCall, got ToolChecked, err error) {
-	cmd := run.Resolve{Pos: id.Pos, Item: id.Item, By: call.Tool, Comment: got.Why}
-	switch {
-	case t.e.ctx.Err() != nil:
+	if t.e.ctx.Err() != nil || a.state.Status.Ended() {
 		return
+	}
+	cmd := run.Resolve{Pos: id.Pos, Item: id.Item, By: call.Tool, Comment: got.Why}
+	a.looks[id.Pos] = look{saw: got.Why}
+	t.touch(a)
+	switch {
 	case err != nil:
+		a.looks[id.Pos] = look{saw: "it could not: " + err.Error()}
 		t.e.o.Log.Warn("a tool could not look at what it did", "tool", call.Tool, "call", call.Key, "err", err)
 		return
 	case got.State == ToolDone && got.Outcome != nil && got.Outcome.Failure == nil:
@@ -240,6 +257,7 @@ func (t *turn) looked(a *active, id run.AttemptID, call ToolCall, got ToolChecke
 	default:
 		return
 	}
+	delete(a.looks, id.Pos)
 	_ = t.execute(a, cmd) // logged there
 }
 

@@ -188,7 +188,11 @@ func (t *turn) noteBegun() {
 // row is the run's projection for lists.
 func (a *active) row(now time.Time) (ledger.RunRow, error) {
 	s := a.state
-	summary, err := json.Marshal(summarise(s, now))
+	sum := summarise(s, now)
+	if len(a.looks) > 0 {
+		sum.Waits = len(waitsOf(s, a.looks))
+	}
+	summary, err := json.Marshal(sum)
 	if err != nil {
 		return ledger.RunRow{}, err
 	}

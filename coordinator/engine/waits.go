@@ -69,7 +69,7 @@ func (e *Engine) Waits(ctx context.Context, id string) ([]Wait, error) {
 			out := []Wait{}
 			for _, a := range e.order {
 				if id == "" || a.state.Pinned.ID == id {
-					out = append(out, waitsOf(a.state)...)
+					out = append(out, waitsOf(a.state, a.looks)...)
 				}
 			}
 			slices.SortStableFunc(out, func(a, b Wait) int { return a.Since.Compare(b.Since) })
@@ -78,22 +78,22 @@ func (e *Engine) Waits(ctx context.Context, id string) ([]Wait, error) {
 	})
 }
 
-// waitsOf lists what in a run waits for a person.
-func waitsOf(s *run.State) []Wait {
+// waitsOf lists what in a run waits for a person. A write that its tool still looks for does not yet.
+func waitsOf(s *run.State, looks map[int]look) []Wait {
 	var out []Wait
 	if s.Status.Ended() {
 		return nil
 	}
 	for st := range s.Open {
-		if st.WaitingFor() == run.WaitHuman {
-			out = append(out, waitOf(s, st))
+		if seen := looks[st.Pos]; st.WaitingFor() == run.WaitHuman && !seen.underWay {
+			out = append(out, waitOf(s, st, seen))
 		}
 	}
 	return out
 }
 
 // waitOf reads what is asked from the step's request.
-func waitOf(s *run.State, st *run.Step) Wait {
+func waitOf(s *run.State, st *run.Step, seen look) Wait {
 	w := Wait{Run: s.Pinned.ID, Workflow: s.Pinned.Workflow, Step: st.Pos, Kind: st.Kind, Label: st.Label, Since: st.Requested, Until: st.Due}
 	var asked struct {
 		Title     string            `json:"title"`
@@ -118,6 +118,9 @@ func waitOf(s *run.State, st *run.Step) Wait {
 		if f := st.Items[0].Failure; f != nil {
 			w.Text = f.Message
 		}
+		if seen.saw != "" {
+			w.Text += "; " + asked.Name + " looked: " + seen.saw
+		}
 		w.Show = []json.RawMessage{asked.Input}
 	}
 	return w
@@ -126,7 +129,8 @@ func waitOf(s *run.State, st *run.Step) Wait {
 // Settle answers an approval or a question, or says what became of an external write whose outcome is unknown. NotFound: there is no
 // such step. Conflict: it waits no longer. InvalidArgument: the answer does not fit.
 func (e *Engine) Settle(ctx context.Context, id string, step, item int, answer Answer) (View, error) {
-	return e.steer(ctx, id, func(s *run.State) (run.Command, error) {
+	return e.steer(ctx, id, func(a *active) (run.Command, error) {
+		s := a.state
 		st, err := waiting(s, step)
 		if err != nil {
 			return nil, err
@@ -142,22 +146,21 @@ func (e *Engine) Settle(ctx context.Context, id string, step, item int, answer A
 			return nil, apierr.New(apierr.InvalidArgument, "step %d of run %s is a write whose outcome is unknown, and %q says nothing of it", step, s.Pinned.ID, answer.Outcome).
 				WithNext("say " + Happened + " or " + NotHappened)
 		}
-		return resolve(s, step, item, answer.Outcome == Happened, answer.Value, answer.By, answer.Comment)
+		return resolve(a, step, item, answer.Outcome == Happened, answer.Value, answer.By, answer.Comment)
 	})
 }
 
-// ResolveStep says whether an external write happened whose outcome a crash hid; value is what it gave, nil when nothing is known of
-// it. One that did not happen is done again. Errors are those of Settle.
-func (e *Engine) ResolveStep(ctx context.Context, id string, step, item int, happened bool, value json.RawMessage, by, comment string) (View, error) {
-	return e.steer(ctx, id, func(s *run.State) (run.Command, error) {
-		return resolve(s, step, item, happened, value, by, comment)
-	})
-}
-
-func resolve(s *run.State, step, item int, happened bool, value json.RawMessage, by, comment string) (run.Command, error) {
+// resolve says whether an external write happened whose outcome a crash hid; value is what it gave, nil when nothing is known of it. One
+// that did not happen is done again.
+func resolve(a *active, step, item int, happened bool, value json.RawMessage, by, comment string) (run.Command, error) {
+	s := a.state
 	st, err := waiting(s, step)
 	if err != nil {
 		return nil, err
+	}
+	if a.looks[step].underWay { // what it sees is a fact, and an answer now would be a guess
+		return nil, apierr.New(apierr.Conflict, "the tool of step %d of run %s still looks whether it happened", step, s.Pinned.ID).
+			WithNext("loopkeeper approvals " + s.Pinned.ID)
 	}
 	if item < 0 || item >= len(st.Items) || st.Items[item].Status != run.StepUnknown {
 		return nil, apierr.New(apierr.Conflict, "the outcome of step %d of run %s is not unknown", step, s.Pinned.ID).WithNext("loopkeeper show " + s.Pinned.ID)
@@ -260,9 +263,9 @@ func (t *turn) dropStopped(a *active) {
 }
 
 // steer decides one command of a person on a run under way.
-func (e *Engine) steer(ctx context.Context, id string, decide func(s *run.State) (run.Command, error)) (View, error) {
+func (e *Engine) steer(ctx context.Context, id string, decide func(a *active) (run.Command, error)) (View, error) {
 	return e.steerTree(ctx, id, func(t *turn, a *active) error {
-		cmd, err := decide(a.state)
+		cmd, err := decide(a)
 		if err != nil {
 			return err
 		}
