@@ -23,6 +23,10 @@ type Config struct {
 	Worker      Worker      `yaml:"worker"`
 	Discovery   Discovery   `yaml:"discovery"`
 	Models      Models      `yaml:"models"`
+	// Roles gives roles the models that play them.
+	Roles Roles `yaml:"roles"`
+	// Prompts is a folder whose files NAME.txt stand in for the prompt texts of that name. Default: none.
+	Prompts string `yaml:"prompts"`
 	// Nodes says what single machines leave to loopkeeper, by name or id.
 	Nodes Nodes `yaml:"nodes"`
 	// Resources limits what calls hold while they run, by name.

@@ -45,6 +45,8 @@ var settings = []setting{
 	{key: "models.pins", get: func(c *Config) any { return c.Models.Pins }},
 	span("models.idle_unload", func(c *Config) *time.Duration { return &c.Models.IdleUnload }),
 	text("models.pull", func(c *Config) *string { return &c.Models.Pull }, "LOOPKEEPER_PULL"),
+	{key: "roles", get: func(c *Config) any { return c.Roles }},
+	text("prompts", func(c *Config) *string { return &c.Prompts }, "LOOPKEEPER_PROMPTS"),
 	{key: "nodes", get: func(c *Config) any { return c.Nodes }},
 	{key: "resources", get: func(c *Config) any { return c.Resources }},
 	{key: "workspaces", get: func(c *Config) any { return c.Workspaces }},
@@ -140,6 +142,9 @@ func validate(c *Config) (key string, err error) {
 		return key, err
 	}
 	if key, err := validateWorkspaces(c); err != nil {
+		return key, err
+	}
+	if key, err := validateRoles(c); err != nil {
 		return key, err
 	}
 	if key, err := c.Limits.validate(); err != nil {
