@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"container/list"
 	"context"
 	"slices"
 	"sync"
@@ -12,8 +13,12 @@ import (
 	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
 )
 
-// keptBytes bounds the results that wait to be fetched: they hold the prompts as sent.
-const keptBytes = 64 << 20
+// Bounds of the results that wait to be fetched. They hold the prompts as sent, and every report names them: a coordinator takes no report
+// with more than twice as many, and has never more calls under way on one worker.
+const (
+	keptBytes = 64 << 20
+	keptCount = 4096
+)
 
 // registry holds the attempts of this worker by key: those that run, and for a while those that ended.
 type registry struct {
@@ -26,6 +31,7 @@ type registry struct {
 	mu        sync.Mutex
 	attempts  map[string]*attempt
 	kept      int                  // bytes
+	ended     list.List            // keys of kept attempts, the one that ended first in front
 	cancelled map[string]time.Time // when keys that nothing ran under were cancelled: the cancel overtook the call
 }
 
@@ -42,8 +48,9 @@ type attempt struct {
 	listeners int
 	timer     *time.Timer // while it runs and nobody listens: abandons it; after it ended: forgets it; else nil
 	progress  *workerv1.Progress
-	ended     time.Time // zero while it runs
-	size      int       // bytes of the response
+	ended     time.Time     // zero while it runs
+	size      int           // bytes of the response
+	place     *list.Element // in the registry's ended; nil while it is not kept
 }
 
 func newRegistry(keep, orphan time.Duration) *registry {
@@ -103,28 +110,16 @@ func (r *registry) end(key string, a *attempt, response proto.Message) {
 		return
 	}
 	r.kept += a.size
+	a.place = r.ended.PushBack(key)
 	a.timer = time.AfterFunc(r.keep, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.remove(key, a)
 	})
-	for r.kept > r.limit && r.evictOldest(a) {
+	for r.ended.Len() > keptCount || r.kept > r.limit && r.ended.Len() > 1 {
+		oldest := r.ended.Front().Value.(string)
+		r.remove(oldest, r.attempts[oldest])
 	}
-}
-
-// evictOldest forgets the result that has been kept longest; false when there is none but spare.
-func (r *registry) evictOldest(spare *attempt) bool {
-	oldest := ""
-	for key, a := range r.attempts {
-		if a != spare && !a.ended.IsZero() && (oldest == "" || a.ended.Before(r.attempts[oldest].ended)) {
-			oldest = key
-		}
-	}
-	if oldest == "" {
-		return false
-	}
-	r.remove(oldest, r.attempts[oldest])
-	return true
 }
 
 // remove forgets an attempt, and cancels it when it runs; mu is held.
@@ -135,7 +130,8 @@ func (r *registry) remove(key string, a *attempt) {
 	delete(r.attempts, key)
 	a.stopTimer()
 	a.cancel()
-	if !a.ended.IsZero() {
+	if a.place != nil {
+		r.ended.Remove(a.place)
 		r.kept -= a.size
 	}
 }

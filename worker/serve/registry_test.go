@@ -218,6 +218,32 @@ func TestKeptResultsAreBounded(t *testing.T) {
 	})
 }
 
+// Ten thousand small results within the time that they are kept: a report names the newest, and no more than a coordinator takes.
+func TestAReportNamesABoundedNumberOfKeptResults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRegistry(time.Hour, time.Minute)
+		defer r.stop()
+		for i := range 10_000 {
+			key := fmt.Sprintf("run/%05d", i)
+			a, err := r.join(key, "p", func(context.Context, func(*workerv1.Progress)) proto.Message { return &workerv1.Outcome{Text: "x"} })
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-a.done
+			r.leave(key, a)
+		}
+		synctest.Wait()
+		_, kept := r.keys()
+		if len(kept) != keptCount || kept[len(kept)-1] != "run/09999" || kept[0] != fmt.Sprintf("run/%05d", 10_000-keptCount) {
+			t.Errorf("%d are kept, from %s to %s", len(kept), kept[0], kept[len(kept)-1])
+		}
+		time.Sleep(2 * time.Hour)
+		if _, kept := r.keys(); len(kept) != 0 || r.kept != 0 || r.ended.Len() != 0 {
+			t.Errorf("after their time %d are kept, %d bytes", len(kept), r.kept)
+		}
+	})
+}
+
 func TestStoppedRegistryBeginsNothing(t *testing.T) {
 	r := newRegistry(time.Hour, time.Hour)
 	var ended atomic.Bool
