@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // grammarSize estimates the bytes of the grammar that llama.cpp writes for a format, on the high side: each rule is
@@ -24,9 +23,13 @@ func grammarSize(n node, path string) int {
 	}
 	required := stringsIn(n, "required")
 	properties, _ := n.get("properties")
+	_, mixed := n.get("additionalProperties")
 	for _, p := range properties.members {
 		name := path + "-" + p.key
-		size += 3*len(name) + rule + grammarSize(p.value, name)
+		size += 3*len(name) + 2*len(text(p.key).encode()) + rule + grammarSize(p.value, name)
+		if mixed { // the other keys are spelled out letter by letter, as what they are not
+			size += 30 * len(p.key)
+		}
 		if !slices.Contains(required, p.key) {
 			size += 4*len(name) + rule
 		}
@@ -45,38 +48,9 @@ func grammarSize(n node, path string) int {
 	}
 	definitions, _ := n.get("$defs")
 	for _, d := range definitions.members {
-		size += grammarSize(d.value, "ref-"+d.key)
+		size += grammarSize(d.value, "ref-defs-"+d.key)
 	}
 	return size
-}
-
-// leftRecursive says whether a definition leads back to itself with nothing in between; the grammar of one never ends
-// and kills the runner.
-func leftRecursive(defs map[string]node) bool {
-	const entered, left = 1, 2
-	state := map[string]int{}
-	var visit func(n node) bool
-	visit = func(n node) bool {
-		if ref := n.str("$ref"); ref != "" {
-			name := strings.TrimPrefix(ref, "#/$defs/")
-			if state[name] != 0 {
-				return state[name] == entered
-			}
-			state[name] = entered
-			if visit(defs[name]) {
-				return true
-			}
-			state[name] = left
-		}
-		alternatives, _ := n.get("anyOf")
-		return slices.ContainsFunc(alternatives.items, visit)
-	}
-	for name := range defs {
-		if visit(object(member{"$ref", text("#/$defs/" + name)})) {
-			return true
-		}
-	}
-	return false
 }
 
 // mergeObjects puts two object schemas together; where both have a property, the first one's counts.
@@ -105,11 +79,6 @@ func mergeObjects(a, b node) node {
 func has(n node, key string) bool {
 	_, ok := n.get(key)
 	return ok
-}
-
-func hasIn(n node, group, key string) bool {
-	g, _ := n.get(group)
-	return has(g, key)
 }
 
 // with returns a copy in which key has another value.
@@ -158,15 +127,6 @@ func small(n node, key string, limit int64) (int, bool) {
 		return 0, false
 	}
 	return int(i), true
-}
-
-func plainName(s string) bool {
-	for i := range len(s) {
-		if !isAlnum(s[i]) && s[i] != '_' && s[i] != '-' {
-			return false
-		}
-	}
-	return s != ""
 }
 
 func typeAllows(t, v node) bool {

@@ -1,8 +1,8 @@
 package structure
 
 import (
+	"encoding/json"
 	"fmt"
-	"math/big"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -24,7 +24,8 @@ const (
 var typeNamed = map[string]typeSet{"null": nulls, "boolean": booleans, "number": numbers, "integer": numbers, "string": strs, "array": arrays, "object": objects}
 
 // satisfiability finds schemas that no value satisfies, however a model tries. It claims that only where it is certain:
-// what it does not look at (patterns, formats, if, dependencies) counts as satisfiable. Values are finite, so a schema
+// what it does not look at (patterns, formats, if, dependencies) counts as satisfiable, and what contradiction finds is gone
+// before. Values are finite, so a schema
 // that demands itself within itself has none: possible starts empty and grows until nothing changes.
 type satisfiability struct {
 	possible map[*jsonschema.Schema]typeSet // types of which some value may satisfy the schema
@@ -46,13 +47,32 @@ func impossible(root *jsonschema.Schema) error {
 	return s.why[root]
 }
 
+// typeOf returns the type of a value.
+func typeOf(v node) typeSet {
+	switch v.scalar.(type) {
+	case string:
+		return strs
+	case json.Number:
+		return numbers
+	case bool:
+		return booleans
+	}
+	switch v.kind {
+	case '{':
+		return objects
+	case '[':
+		return arrays
+	}
+	return nulls
+}
+
 // of returns what is possible as far as this pass knows.
 func (s *satisfiability) of(n *jsonschema.Schema) typeSet {
 	if s.seen[n] {
 		return s.possible[n]
 	}
 	s.seen[n] = true
-	s.why[n] = s.because(n, "no value can satisfy it, because it demands itself")
+	s.why[n] = s.because(n, "make what leads back optional, or put it into an array", "no value can satisfy it, because it demands itself")
 	was := s.possible[n]
 	now := s.judge(n)
 	if now == was {
@@ -62,9 +82,9 @@ func (s *satisfiability) of(n *jsonschema.Schema) typeSet {
 	return now
 }
 
-func (s *satisfiability) because(n *jsonschema.Schema, format string, args ...any) *Error {
+func (s *satisfiability) because(n *jsonschema.Schema, instead, format string, args ...any) *Error {
 	_, pointer, _ := strings.Cut(n.Location, "#")
-	return &Error{Pointer: pointer, Problem: fmt.Sprintf(format, args...)}
+	return &Error{pointer, fmt.Sprintf(format, args...), instead}
 }
 
 // judge applies one keyword after the other. The first that takes the last types away is the reason.
@@ -75,7 +95,7 @@ func (s *satisfiability) judge(n *jsonschema.Schema) typeSet {
 			s.why[n] = why
 		}
 	}
-	for _, rule := range []func(*jsonschema.Schema) (typeSet, *Error){s.typed, s.values, s.combined, s.numbers, s.strings, s.arrays, s.objects} {
+	for _, rule := range []func(*jsonschema.Schema) (typeSet, *Error){s.typed, s.values, s.combined, s.arrays, s.objects} {
 		if left != 0 {
 			narrow(rule(n))
 		}
@@ -85,7 +105,7 @@ func (s *satisfiability) judge(n *jsonschema.Schema) typeSet {
 
 func (s *satisfiability) typed(n *jsonschema.Schema) (typeSet, *Error) {
 	if n.Bool != nil && !*n.Bool || n.Not != nil && n.Not.Bool != nil && *n.Not.Bool {
-		return 0, s.because(n, "false: no value can satisfy it")
+		return 0, s.because(n, "leave it out of required, or say what it may be", "false: no value can satisfy it")
 	}
 	if n.Types == nil || n.Types.IsEmpty() {
 		return everything, nil
@@ -94,7 +114,7 @@ func (s *satisfiability) typed(n *jsonschema.Schema) (typeSet, *Error) {
 	for _, name := range n.Types.ToStrings() {
 		of |= typeNamed[name]
 	}
-	return of, s.because(n, "no value is of all the types that are asked for")
+	return of, s.because(n, "ask for one type", "no value is of all the types that are asked for")
 }
 
 // values asks the schema itself about each value that enum and const name.
@@ -108,15 +128,12 @@ func (s *satisfiability) values(n *jsonschema.Schema) (typeSet, *Error) {
 	default:
 		return everything, nil
 	}
-	if len(named) == 0 {
-		return 0, s.because(n, "an empty enum: no value can satisfy it")
-	}
 	for _, v := range named {
 		if n.Validate(v) == nil {
 			return everything, nil
 		}
 	}
-	return 0, s.because(n, "no value of its enum or const satisfies the rest of it")
+	return 0, s.because(n, "make the values fit the type and the bounds beside them", "no value of its enum or const satisfies the rest of it")
 }
 
 // combined follows references and combinations.
@@ -147,38 +164,13 @@ func (s *satisfiability) combined(n *jsonschema.Schema) (typeSet, *Error) {
 		}
 	}
 	if why == nil {
-		why = s.because(n, "no value can satisfy all of its parts")
+		why = s.because(n, "use anyOf where one of them is enough", "no value can satisfy all of its parts")
 	}
 	return left, why
 }
 
-func (s *satisfiability) numbers(n *jsonschema.Schema) (typeSet, *Error) {
-	for _, low := range []*big.Rat{n.Minimum, n.ExclusiveMinimum} {
-		for _, high := range []*big.Rat{n.Maximum, n.ExclusiveMaximum} {
-			if low == nil || high == nil {
-				continue
-			}
-			order := low.Cmp(high)
-			if order > 0 || order == 0 && (low == n.ExclusiveMinimum || high == n.ExclusiveMaximum) {
-				return everything &^ numbers, s.because(n, "no number lies between minimum %s and maximum %s", low.RatString(), high.RatString())
-			}
-		}
-	}
-	return everything, nil
-}
-
-func (s *satisfiability) strings(n *jsonschema.Schema) (typeSet, *Error) {
-	if above(n.MinLength, n.MaxLength) {
-		return everything &^ strs, s.because(n, "minLength %d is above maxLength %d", *n.MinLength, *n.MaxLength)
-	}
-	return everything, nil
-}
-
 func (s *satisfiability) arrays(n *jsonschema.Schema) (typeSet, *Error) {
 	none := everything &^ arrays
-	if above(n.MinItems, n.MaxItems) {
-		return none, s.because(n, "minItems %d is above maxItems %d", *n.MinItems, *n.MaxItems)
-	}
 	first, rest := n.PrefixItems, n.Items2020
 	switch items := n.Items.(type) { // before draft 2020-12
 	case *jsonschema.Schema:
@@ -208,11 +200,8 @@ func (s *satisfiability) arrays(n *jsonschema.Schema) (typeSet, *Error) {
 func (s *satisfiability) objects(n *jsonschema.Schema) (typeSet, *Error) {
 	none := everything &^ objects
 	required := len(n.Required)
-	switch {
-	case above(n.MinProperties, n.MaxProperties):
-		return none, s.because(n, "minProperties %d is above maxProperties %d", *n.MinProperties, *n.MaxProperties)
-	case above(&required, n.MaxProperties):
-		return none, s.because(n, "%d properties are required and maxProperties is %d", required, *n.MaxProperties)
+	if n.MaxProperties != nil && required > *n.MaxProperties {
+		return none, s.because(n, "raise maxProperties", "%d properties are required and maxProperties is %d", required, *n.MaxProperties)
 	}
 	for _, name := range n.Required {
 		if p, ok := n.Properties[name]; ok {
@@ -227,7 +216,7 @@ func (s *satisfiability) objects(n *jsonschema.Schema) (typeSet, *Error) {
 		switch other := n.AdditionalProperties.(type) {
 		case bool:
 			if !other {
-				return none, s.because(n, "%q is required and not allowed", name)
+				return none, s.because(n, "add it to properties, or take it out of required", "%q is required and not allowed", name)
 			}
 		case *jsonschema.Schema:
 			if s.of(other) == 0 {
@@ -237,5 +226,3 @@ func (s *satisfiability) objects(n *jsonschema.Schema) (typeSet, *Error) {
 	}
 	return everything, nil
 }
-
-func above(low, high *int) bool { return low != nil && high != nil && *low > *high }

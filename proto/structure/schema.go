@@ -24,34 +24,20 @@ type Schema struct {
 // schemaURL names the schema inside the validator; nothing is ever loaded from anywhere.
 const schemaURL = "mem:///schema.json"
 
-// Error says what is wrong in a schema, and where.
-type Error struct {
-	Pointer string // JSON pointer into the schema; "" is the whole
-	Problem string
-}
-
-// Error names place and problem.
-func (e *Error) Error() string {
-	if e.Pointer == "" {
-		return "schema: " + e.Problem
-	}
-	return fmt.Sprintf("schema at %s: %s", e.Pointer, e.Problem)
-}
+// maxSchema bounds a schema, in bytes. It is shown to the model with every call, and takes about a token for 4 bytes.
+const maxSchema = 256 << 10
 
 // Compile makes a schema ready. Its error is an *Error. Patterns are RE2: look-around and back-references are refused,
-// because they have no bounded time. References stay inside the schema. Formats such as date are checked, too. A schema that
-// no value satisfies is refused, as far as that is certain, and so is one nested too deep to ask a model for.
+// because they have no bounded time. References stay inside the schema. Formats such as date are checked, too. Refused are as
+// well: what contradicts itself wherever it stands, what no value satisfies as far as that is certain, and what is too large
+// or nested too deep to ask a model for.
 func Compile(raw json.RawMessage) (*Schema, error) {
-	tree, err := parseNode(raw, true)
-	switch {
-	case errors.Is(err, errDepth):
-		return nil, &Error{Problem: err.Error()}
-	case err != nil:
-		return nil, &Error{Problem: fmt.Sprintf("not a JSON value: %v", err)}
+	tree, err := parseSchema(raw)
+	if err != nil {
+		return nil, err
 	}
-	_, isBool := tree.scalar.(bool)
-	if tree.kind != '{' && !isBool {
-		return nil, &Error{Problem: "must be an object"}
+	if err := contradiction(tree); err != nil {
+		return nil, err
 	}
 	c := jsonschema.NewCompiler()
 	c.UseLoader(jsonschema.SchemeURLLoader{})
@@ -67,9 +53,26 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 		return nil, err
 	}
 	if tooDeep(tree) {
-		return nil, &Error{Problem: fmt.Sprintf("nested deeper than %d levels, which no format can ask for", maxFormatDepth)}
+		return nil, &Error{"", fmt.Sprintf("nested deeper than %d levels, which no format can ask for", maxFormatDepth), insteadOfDepth}
 	}
-	return &Schema{tree: tree, full: full, format: formatFor(tree)}, nil
+	return &Schema{tree: tree, full: full, format: formatFor(tree).encode()}, nil
+}
+
+func parseSchema(raw json.RawMessage) (node, error) {
+	if len(raw) > maxSchema {
+		return node{}, &Error{"", fmt.Sprintf("it has %d bytes, at most %d can be shown to a model", len(raw), maxSchema), insteadOfSize}
+	}
+	tree, err := parseNode(raw, true)
+	switch {
+	case errors.Is(err, errDepth):
+		return tree, &Error{"", err.Error(), insteadOfDepth}
+	case err != nil:
+		return tree, &Error{"", fmt.Sprintf("not a JSON value: %v", err), `write an object such as {"type": "object", "properties": {…}}`}
+	}
+	if _, isBool := tree.scalar.(bool); tree.kind != '{' && !isBool {
+		return tree, &Error{"", "a schema must be an object", `write an object such as {"type": "object", "properties": {…}}`}
+	}
+	return tree, nil
 }
 
 // Format returns what to send as Ollama's format: all of the schema that it enforces without harm.
@@ -77,29 +80,6 @@ func (s *Schema) Format() json.RawMessage { return s.format }
 
 // Text returns the whole schema in compact form, keys in the order in which they were written.
 func (s *Schema) Text() string { return string(s.tree.encode()) }
-
-// explainSchema finds the place of the first problem.
-func explainSchema(err error) error {
-	var invalid *jsonschema.SchemaValidationError
-	var regex *jsonschema.InvalidRegexError
-	var load *jsonschema.LoadURLError
-	switch {
-	case errors.As(err, &invalid):
-		var v *jsonschema.ValidationError
-		if errors.As(invalid.Err, &v) {
-			problems := violations(v)
-			if len(problems) > 0 {
-				return &Error{Pointer: problems[0].pointer, Problem: problems[0].problem}
-			}
-		}
-	case errors.As(err, &regex):
-		_, pointer, _ := strings.Cut(regex.URL, "#")
-		return &Error{Pointer: pointer, Problem: fmt.Sprintf("pattern %q: %v", regex.Regex, regex.Err)}
-	case errors.As(err, &load):
-		return &Error{Problem: fmt.Sprintf("$ref to %s: references must stay inside the schema", load.URL)}
-	}
-	return &Error{Problem: strings.ReplaceAll(err.Error(), schemaURL, "")}
-}
 
 // validate returns every violation as "at /pointer: problem", nil when the value is valid.
 func (s *Schema) validate(v node) []string {
