@@ -215,10 +215,17 @@ func TestUnreachable(t *testing.T) {
 
 // A retry at the same seed and temperature would give the same bytes.
 func TestAttemptsVary(t *testing.T) {
+	settled := func(o Options, attempt int, format json.RawMessage) ollama.Sampling {
+		return turnRequest{common: Common{Options: o, Attempt: attempt}, format: format}.sampling(knowledge{}, ollama.ThinkOff)
+	}
+	value := json.RawMessage(itemSchema)
 	temperature := func(s ollama.Sampling) float64 { return *s.Temperature }
-	first, second, third, tenth := sampling(Options{Seed: 5}, 1, true), sampling(Options{Seed: 5}, 2, true), sampling(Options{Seed: 5}, 3, true), sampling(Options{Seed: 5}, 10, true)
+	first, second, third, tenth := settled(Options{Seed: 5}, 1, value), settled(Options{Seed: 5}, 2, value), settled(Options{Seed: 5}, 3, value), settled(Options{Seed: 5}, 10, value)
 	if temperature(first) != 0 || temperature(second) != 0.3 || temperature(third) != 0.6 || temperature(tenth) != 0.6 {
 		t.Errorf("temperatures %v %v %v %v", temperature(first), temperature(second), temperature(third), temperature(tenth))
+	}
+	if *first.RepeatPenalty != 1 || *first.PresencePenalty != 0 || *first.FrequencyPenalty != 0 {
+		t.Errorf("penalties of a call for a value: %+v", first)
 	}
 	seeds := []int64{first.Seed, second.Seed, third.Seed, tenth.Seed}
 	slices.Sort(seeds)
@@ -226,13 +233,13 @@ func TestAttemptsVary(t *testing.T) {
 		t.Errorf("seeds %v", seeds)
 	}
 	hot := 0.9
-	if s := sampling(Options{Temperature: &hot}, 2, true); temperature(s) != 0.9 {
+	if s := settled(Options{Temperature: &hot}, 2, value); temperature(s) != 0.9 {
 		t.Errorf("a temperature that was asked for became %v", temperature(s))
 	}
-	if s := sampling(Options{}, 2, false); s.Temperature != nil || s.Seed == 0 || s.RepeatPenalty != nil {
-		t.Errorf("free text takes the model's own settings, got %+v", s)
+	if s := settled(Options{}, 2, nil); s.Temperature != nil || s.Seed == 0 || s.RepeatPenalty != nil {
+		t.Errorf("a model of which nothing is known keeps its own settings, got %+v", s)
 	}
-	if s := sampling(Options{Seed: -1}, 1, true); s.Seed < 0 {
+	if s := settled(Options{Seed: -1}, 1, value); s.Seed < 0 {
 		t.Errorf("seed %d would mean random", s.Seed)
 	}
 }
@@ -390,15 +397,6 @@ func TestEvaluateOnTheStandIn(t *testing.T) {
 	out := Evaluate(t.Context(), c, EvaluateRequest{Common: common(), Criteria: []string{"It says what failed."}, Subject: document})
 	if out.Kind != OK || out.Verdict != Passed {
 		t.Errorf("%s %s by %s: %q, raw %s", out.Kind, out.Verdict, out.Rule, out.Reasons, out.Turns[0].Raw)
-	}
-}
-
-// gpt-oss cannot switch thinking off, and loses a format on /api/generate.
-func TestHarmonyModelsChat(t *testing.T) {
-	o := &scripted{family: "gptoss", answers: []string{`{"a":1}`}}
-	out := Generate(t.Context(), o, GenerateRequest{Common: common(), Prompt: "x", Schema: json.RawMessage(`{"type":"object"}`)})
-	if out.Kind != OK || o.chats != 1 || o.sent[0].Think != ollama.ThinkLow || out.Report().Endpoint != "/api/chat" {
-		t.Errorf("%+v, sent %+v", out, o.sent)
 	}
 }
 

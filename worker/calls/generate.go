@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/loopkeeper/loopkeeper/proto/structure"
+	"github.com/loopkeeper/loopkeeper/worker/calls/modes"
 	"github.com/loopkeeper/loopkeeper/worker/ollama"
 )
 
@@ -70,37 +72,76 @@ func feedback(reasons []string) string {
 func generateText(ctx context.Context, o Ollama, r turnRequest) Outcome {
 	t, failed := send(ctx, o, r)
 	if failed != nil {
-		out := failed.outcome(t)
-		out.Text = t.Raw
-		return out
+		return failed.outcome(t)
 	}
-	out := Outcome{Kind: OK, Text: structure.WithoutThinking(t.Raw), Turns: []Turn{t}}
+	out := Outcome{Kind: OK, Text: structure.WithoutThinking(t.Raw), Notes: t.Notes, Turns: []Turn{t}}
 	switch {
 	case t.Report.DoneReason == doneLength:
-		out.Kind, out.Message = Truncated, messages[Truncated]
+		out.Kind, out.Message = Truncated, cutMessage(t)
 	case out.Text == "":
 		out.Kind, out.Message = EmptyTurn, messages[EmptyTurn]
 	}
 	return out
 }
 
+// generateValue asks for a value in the way on which the model's server was seen to apply a format. What is not as the mode
+// promises counts where the whole schema accepts it all the same, and has the mode probed again.
 func generateValue(ctx context.Context, o Ollama, r turnRequest, s *structure.Schema) Outcome {
 	r.format = s.Format()
 	t, failed := send(ctx, o, r)
 	if failed != nil {
-		out := failed.outcome(t)
-		out.Text = t.Raw
-		return out
+		return failed.outcome(t)
 	}
-	e := s.Extract(t.Raw, t.Thinking, t.Report.DoneReason == doneLength)
+	answer, thinking := t.Raw, t.Thinking
+	if t.Report.Mode.Field == modes.Thinking {
+		answer, thinking = t.Thinking, ""
+	}
+	e := s.Extract(answer, thinking, t.Report.DoneReason == doneLength)
 	kind := kindOfFinding[e.Finding]
+	message := messages[kind]
+	switch {
+	case kind == Truncated:
+		message = cutMessage(t)
+	case kind == OK && t.Report.Mode.Applied() && slices.Contains(e.Notes, structure.NoteRepaired) && !closed(e.From):
+		kind, e.Value, message = Truncated, nil, "the answer ended in the middle of its value, although the model says that it stopped by itself"
+	}
+	if t.Report.Mode.Known() && (len(e.Notes) > 0 || slices.Contains([]Kind{EmptyTurn, TextInsteadOfStructure, SchemaViolation}, kind)) {
+		r.common.Models.doubt(t.Report)
+	}
 	from := e.From
 	if from == "" {
-		from = t.Raw
+		from = answer
 	}
 	return Outcome{
-		Kind: kind, Message: messages[kind], Reasons: e.Reasons, Text: from, Value: e.Value, Notes: e.Notes, Turns: []Turn{t},
+		Kind: kind, Message: message, Reasons: e.Reasons, Text: from, Value: e.Value, Notes: append(t.Notes, e.Notes...), Turns: []Turn{t},
 	}
+}
+
+// cutMessage says what a limit of tokens has left of an answer.
+func cutMessage(t Turn) string {
+	if strings.TrimSpace(t.Raw) == "" && t.Report.Mode.Field != modes.Thinking {
+		return "the answer reached its limit of tokens before it began: thinking used them up"
+	}
+	return messages[Truncated]
+}
+
+// closed says whether every bracket and string of a JSON text ends in it.
+func closed(text string) bool {
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return !quoted && depth <= 0
 }
 
 // doneLength is Ollama's done_reason for an answer that a limit ended.

@@ -32,19 +32,6 @@ func fill(template string, item *string) (string, error) {
 	return out, problem
 }
 
-// controlStrings are what chat templates mark turns with. Inside data they would become real control tokens: a text
-// under review could forge a turn (measured). No wording of a prompt repairs that.
-var controlStrings = regexp.MustCompile(`(?i)<[|｜][^|｜<>\n]{1,64}[|｜]>` +
-	`|</?(?:think|thinking|tool_call|tool_response|tools|start_of_turn|end_of_turn|bos|eos|s|unk|pad)>` +
-	`|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\]|<</?SYS>>`)
-
-var breaker = strings.NewReplacer("<", "‹", ">", "›", "|", "¦", "｜", "¦", "[", "⟦", "]", "⟧")
-
-// neutralise breaks control strings visibly; everything else, and every line, stays as it is.
-func neutralise(data string) string {
-	return controlStrings.ReplaceAllStringFunc(data, breaker.Replace)
-}
-
 // sections joins the parts of a prompt, empty ones left out. The order is the caller's: most shared first, so that
 // Ollama finds the prefix in its cache.
 func sections(parts ...string) string {

@@ -5,14 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
+	"github.com/loopkeeper/loopkeeper/worker/calls/modes"
 	"github.com/loopkeeper/loopkeeper/worker/ollama"
 )
-
-// defaultNumPredict is how many tokens an answer may have where a request says nothing; it also ends one that loops.
-const defaultNumPredict = 4096
 
 // turnRequest is one exchange, ready to be sent.
 type turnRequest struct {
@@ -21,6 +18,8 @@ type turnRequest struct {
 	images [][]byte
 	format json.RawMessage
 	onText func(string)
+	thinks bool // a call for text that is to think first, where the model can
+	budget int  // tokens that a value of the format needs; 0: unknown
 }
 
 // failure is why a turn counts for nothing; nil when it is whole.
@@ -30,7 +29,11 @@ type failure struct {
 }
 
 func (f *failure) outcome(turns ...Turn) Outcome {
-	return Outcome{Kind: f.kind, Message: f.message, Turns: turns}
+	out := Outcome{Kind: f.kind, Message: f.message, Turns: turns}
+	for _, t := range turns {
+		out.Text, out.Notes = t.Raw, t.Notes
+	}
+	return out
 }
 
 // send runs one turn. The Turn is filled as far as things went.
@@ -42,42 +45,58 @@ func send(ctx context.Context, o Ollama, r turnRequest) (Turn, *failure) {
 		return t, failed
 	}
 	t.Report.Digest = model.Digest
+	k := r.common.Models.about(ctx, o, model)
+	if r.common.Models != nil && !k.sanitiser.known {
+		t.Notes = append(t.Notes, NoteControlUnknown)
+	}
+	r.prompt = k.sanitiser.clean(r.prompt)
+	t.Prompt = r.prompt
+	endpoint, think, load := modes.Chat, r.thinkFreely(k), time.Duration(0)
+	if r.format != nil {
+		if t.Report.Mode, load, failed = r.common.Models.mode(ctx, o, r, model, k); failed != nil {
+			return t, failed
+		}
+		endpoint, think = t.Report.Mode.Endpoint, thinkIn(t.Report.Mode, r.common.Options.Think)
+	}
 	req := ollama.Request{
 		Model: r.common.Model, System: r.common.System, Prompt: r.prompt, Images: r.images, Format: r.format,
-		Think: r.common.Options.Think, Sampling: sampling(r.common.Options, r.common.Attempt, r.format != nil),
+		Think: think, Sampling: r.sampling(k, think),
 	}
-	run := o.Chat
-	t.Report.Endpoint = "/api/chat"
-	if r.format != nil {
-		run = structured(o, model, &req, &t.Report)
-	}
-	t.Report.Sampling, t.Report.Think = req.Sampling, req.Think
+	t.Report.Endpoint, t.Report.Sampling, t.Report.Think = "/api/"+endpoint, req.Sampling, req.Think
+	r.common.Pace.Loaded = r.common.Pace.Loaded || load > 0
 	reply, err := guarded(ctx, r, r.silence(model), func(ctx context.Context, onChunk func(ollama.Chunk)) (ollama.Reply, error) {
-		return run(ctx, req, onChunk)
+		return over(o, endpoint)(ctx, req, onChunk)
 	})
 	t.Raw, t.Thinking = reply.Text, reply.Thinking
 	t.Report.DoneReason, t.Report.Counts = reply.DoneReason, reply.Counts
-	failed = failureOf(ctx, err)
-	if failed != nil && failed.kind == ServerError && !r.common.Pace.Loaded && t.Raw == "" && t.Thinking == "" && ollama.LackedResources(err) {
-		failed.kind = OutOfMemory
+	t.Report.Counts.LoadDuration += load
+	if failed = failedTurn(ctx, err, r.common.Pace.Loaded, reply); failed == nil {
+		failed = cutSilently(reply.Counts.PromptTokens, req, k.context)
 	}
 	return t, failed
 }
 
-// structured picks the way on which Ollama 0.17.4 really applies a format: /api/generate with thinking off passed for
-// every kind of model but the harmony ones (gpt-oss), which cannot switch thinking off and need /api/chat.
-func structured(o Ollama, m ollama.Model, req *ollama.Request, report *Report) func(context.Context, ollama.Request, func(ollama.Chunk)) (ollama.Reply, error) {
-	if strings.HasPrefix(m.Family, "gptoss") || strings.HasPrefix(m.Family, "gpt-oss") {
-		if req.Think == ollama.ThinkDefault || req.Think == ollama.ThinkOff {
-			req.Think = ollama.ThinkLow
-		}
-		return o.Chat
+// NoteControlUnknown is among the notes of an outcome whose model did not tell its control strings: only those of the common
+// families were broken in what it was shown.
+const NoteControlUnknown = "the control strings of the model are unknown"
+
+// cutSilently finds a prompt that a server has cut although it was told not to: the criteria are what goes missing. Ollama
+// 0.17.4 cuts to the context exactly, which a whole prompt could fill only without any room for an answer; newer ones to
+// half of it and two tokens (ollama#17427), which counts where no tokenizer makes so few tokens of so many bytes.
+func cutSilently(tokens int, req ollama.Request, trained int) *failure {
+	const bytesPerToken, slack = 6, 4
+	numCtx, size := req.Sampling.NumCtx, len(req.System)+len(req.Prompt)
+	if trained > 0 {
+		numCtx = min(numCtx, trained)
 	}
-	if req.Think == ollama.ThinkDefault {
-		req.Think = ollama.ThinkOff
+	half := numCtx/2 + 2
+	switch {
+	case numCtx <= 0, tokens <= 0: // unknown
+		return nil
+	case tokens >= numCtx, tokens >= half-slack && tokens <= half+slack && size/tokens >= bytesPerToken:
+		return &failure{InputTooLong, fmt.Sprintf("the server read %d tokens of a prompt of %d bytes: it was cut to a context of %d tokens", tokens, size, numCtx)}
 	}
-	report.Endpoint = "/api/generate"
-	return o.Generate
+	return nil
 }
 
 // listWait bounds the question which models there are; nothing of it has to be loaded.
@@ -96,6 +115,16 @@ func resolve(ctx context.Context, o Ollama, name, digest string) (ollama.Model, 
 	return m, nil
 }
 
+// failedTurn names what went wrong with a turn. A runner that died before a word came, while its model was being loaded,
+// lacked memory where the server says so.
+func failedTurn(ctx context.Context, err error, loaded bool, reply ollama.Reply) *failure {
+	failed := failureOf(ctx, err)
+	if failed != nil && failed.kind == ServerError && !loaded && reply.Text == "" && reply.Thinking == "" && ollama.LackedResources(err) {
+		failed.kind = OutOfMemory
+	}
+	return failed
+}
+
 // failureOf names what went wrong. An ended context wins: whatever else is reported then is its consequence.
 func failureOf(ctx context.Context, err error) *failure {
 	switch {
@@ -110,35 +139,4 @@ func failureOf(ctx context.Context, err error) *failure {
 	default:
 		return &failure{kindOf(ollama.KindOf(err)), err.Error()}
 	}
-}
-
-// sampling settles what the request left open. The first try of a structured call is greedy. Greedy answers do not
-// depend on the seed and sampled ones do, so every later try gets a new seed and at least the next temperature.
-func sampling(o Options, attempt int, isStructured bool) ollama.Sampling {
-	s := ollama.Sampling{
-		NumCtx: o.NumCtx, NumPredict: o.NumPredict, Seed: o.Seed, Temperature: o.Temperature, TopP: o.TopP, TopK: o.TopK,
-	}
-	if s.NumPredict <= 0 {
-		s.NumPredict = defaultNumPredict
-		if o.NumCtx > 0 {
-			s.NumPredict = min(s.NumPredict, o.NumCtx)
-		}
-	}
-	if isStructured {
-		one := 1.0
-		s.RepeatPenalty = &one // the default of 1.1 punishes JSON's own punctuation
-		if s.Temperature == nil {
-			zero := 0.0
-			s.Temperature = &zero
-		}
-	}
-	if retry := attempt - 1; retry > 0 {
-		s.Seed += int64(retry)
-		floor := []float64{0.3, 0.6}[min(retry, 2)-1]
-		if s.Temperature != nil && *s.Temperature < floor {
-			s.Temperature = &floor
-		}
-	}
-	s.Seed &= 1<<31 - 1 // the runners take 32 bits, and -1 would mean random
-	return s
 }

@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/loopkeeper/loopkeeper/worker/calls/modes"
 	"github.com/loopkeeper/loopkeeper/worker/ollama"
 )
 
 // Ollama is what the calls need of a server; *ollama.Client is one.
 type Ollama interface {
+	Server(ctx context.Context) (ollama.Server, error)
 	Resolve(ctx context.Context, name string) (ollama.Model, error)
+	Facts(ctx context.Context, m ollama.Model) (ollama.Facts, error)
 	Generate(ctx context.Context, r ollama.Request, onChunk func(ollama.Chunk)) (ollama.Reply, error)
 	Chat(ctx context.Context, r ollama.Request, onChunk func(ollama.Chunk)) (ollama.Reply, error)
 	Embed(ctx context.Context, model string, texts []string, numCtx int) (ollama.Embedding, error)
@@ -24,7 +27,7 @@ type Options struct {
 	Temperature *float64
 	TopP        *float64
 	TopK        *int
-	Think       ollama.Think // structured calls turn it off unless told otherwise
+	Think       ollama.Think // of calls for text; a call for a value thinks as its mode needs it
 }
 
 // Limits say when a silent call counts as stalled. Zero takes the default, negative switches the limit off. The
@@ -44,6 +47,8 @@ type Common struct {
 	Options Options
 	Limits  Limits
 	Pace    Pace
+	Models  *Models    // what has been found out about models; nil: nothing, and values are asked for in the assumed mode
+	Mode    modes.Mode // what somebody else found out about this one; may be zero
 
 	// Progress, when set, is told the pieces received so far, about one per token. It is called from the calling goroutine.
 	Progress func(tokens int)
@@ -107,15 +112,17 @@ type Turn struct {
 	Format   json.RawMessage // as sent; nil when there was none
 	Raw      string          // the answer as it came
 	Thinking string          // the thinking field as it came
+	Notes    []string        // what a reader should know about the exchange
 	Report   Report
 }
 
 // Report says what ran.
 type Report struct {
 	Model      string
-	Digest     string // empty when the call ended before it was known
-	Endpoint   string // /api/generate, /api/chat or /api/embed
-	Structured bool   // a format was sent
+	Digest     string     // empty when the call ended before it was known
+	Endpoint   string     // /api/generate, /api/chat or /api/embed
+	Structured bool       // a format was sent
+	Mode       modes.Mode // that a value was asked for in; zero for text
 	Sampling   ollama.Sampling
 	Think      ollama.Think
 	DoneReason string // stop or length; empty when the answer never was done

@@ -71,6 +71,16 @@ func think(t Think) *api.ThinkValue {
 	}
 }
 
+// options of a turn. With a format the model's own stop strings are switched off: one that occurs inside a value would end
+// the answer there, with done_reason stop, and the grammar ends a value by itself.
+func (r Request) options() map[string]any {
+	m := options(r.Sampling)
+	if r.Format != nil {
+		m["stop"] = []string{}
+	}
+	return m
+}
+
 func options(s Sampling) map[string]any {
 	m := map[string]any{}
 	if s.NumCtx > 0 {
@@ -90,6 +100,12 @@ func options(s Sampling) map[string]any {
 	}
 	if s.RepeatPenalty != nil {
 		m["repeat_penalty"] = *s.RepeatPenalty
+	}
+	if s.PresencePenalty != nil {
+		m["presence_penalty"] = *s.PresencePenalty
+	}
+	if s.FrequencyPenalty != nil {
+		m["frequency_penalty"] = *s.FrequencyPenalty
 	}
 	return m
 }

@@ -18,6 +18,7 @@ type Facts struct {
 	Quantisation string   // such as Q4_K_M
 	Capabilities []string // Ollama's words: completion, embedding, thinking, tools, vision, insert
 	Parameters   map[string][]string
+	Control      []string // texts that the tokenizer turns into control tokens wherever they stand; nil: the file does not tell
 	Weights      Weights
 
 	BlockCount        int   // layers
@@ -86,6 +87,7 @@ func factsOf(m Model, show *api.ShowResponse) Facts {
 	}
 	f.NumCtx, f.NumBatch = firstInt(f.Parameters["num_ctx"]), firstInt(f.Parameters["num_batch"])
 	f.readInfo(show.ModelInfo)
+	f.Control = controlStrings(show.ModelInfo)
 	tensors := make([]tensor, len(show.Tensors))
 	for i, t := range show.Tensors {
 		tensors[i].name = t.Name

@@ -30,6 +30,9 @@ type Sampling struct {
 	TopP          *float64
 	TopK          *int
 	RepeatPenalty *float64 // the old engine's default of 1.1 punishes JSON's own punctuation
+
+	PresencePenalty  *float64
+	FrequencyPenalty *float64
 }
 
 // Request is one self-contained turn.
@@ -75,7 +78,7 @@ func (c *Client) Generate(ctx context.Context, r Request, onChunk func(Chunk)) (
 	no := false
 	err := c.api.Generate(ctx, &api.GenerateRequest{
 		Model: r.Model, System: r.System, Prompt: r.Prompt, Images: images(r.Images), Format: r.Format,
-		Think: think(r.Think), Options: options(r.Sampling), KeepAlive: &c.keep, Truncate: &no, Shift: &no,
+		Think: think(r.Think), Options: r.options(), KeepAlive: &c.keep, Truncate: &no, Shift: &no,
 	}, func(g api.GenerateResponse) error {
 		a.add(g.Response, g.Thinking, g.Done, g.DoneReason, g.Metrics)
 		return nil
@@ -94,7 +97,7 @@ func (c *Client) Chat(ctx context.Context, r Request, onChunk func(Chunk)) (Repl
 	messages = append(messages, api.Message{Role: "user", Content: r.Prompt, Images: images(r.Images)})
 	err := c.api.Chat(ctx, &api.ChatRequest{
 		Model: r.Model, Messages: messages, Format: r.Format,
-		Think: think(r.Think), Options: options(r.Sampling), KeepAlive: &c.keep, Truncate: &no, Shift: &no,
+		Think: think(r.Think), Options: r.options(), KeepAlive: &c.keep, Truncate: &no, Shift: &no,
 	}, func(m api.ChatResponse) error {
 		a.add(m.Message.Content, m.Message.Thinking, m.Done, m.DoneReason, m.Metrics)
 		return nil
