@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -39,15 +38,22 @@ func (s *Server) fork(ctx context.Context, r *coordinatorv1.ForkRunRequest) (*co
 	if f.Limits, f.SetBy, err = asked(r); err != nil {
 		return nil, err
 	}
-	out := &coordinatorv1.ForkRunResponse{Steps: takenOver(v, f.Before)}
+	out := &coordinatorv1.ForkRunResponse{}
 	if err = s.forkInput(ctx, base, p, r.GetSetJson(), &f); err != nil {
 		return nil, err
 	}
 	if err := s.checkModels(ctx, v, r.GetModels(), out); err != nil {
 		return nil, err
 	}
+	is, err := s.o.Engine.CheckFork(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	if out.Steps = int32(is.Steps); f.Failed && !is.Retry.Helps && f.Input == nil && len(f.Models)+len(f.SetBy) == 0 {
+		out.Notes = append(out.Notes, is.Retry.Why)
+	}
 	if r.GetDryRun() {
-		return out, forkable(v, f.Failed)
+		return out, nil
 	}
 	out.RunId, out.Existing, err = s.o.Engine.Fork(ctx, f)
 	return out, err
@@ -90,16 +96,6 @@ func before(v engine.View, from string) (int, error) {
 		return 0, apierr.New(apierr.NotFound, "run %s has no step %d", v.ID, step).WithNext("loopkeeper show " + v.ID)
 	}
 	return step, nil
-}
-
-// takenOver counts the steps of a run before a position that have a result, all of them with 0.
-func takenOver(v engine.View, before int) (n int32) {
-	for _, st := range v.Steps {
-		if (before == 0 || st.Pos < before) && st.Items.Succeeded > 0 {
-			n++
-		}
-	}
-	return n
 }
 
 // forkInput gives a fork its input, the base's with parameters replaced, and what must be covered of it. Where none are it is the base's.
@@ -158,16 +154,4 @@ func (s *Server) checkModels(ctx context.Context, v engine.View, models map[stri
 	err := s.admit(ctx, to, false, &fits)
 	out.Notes = append(out.Notes, fits.GetNotes()...)
 	return err
-}
-
-// forkable says what the engine would say of a run that has not ended, or has nothing to try again.
-func forkable(v engine.View, failed bool) error {
-	switch {
-	case !v.Status.Ended():
-		return apierr.New(apierr.Conflict, "run %s has not ended, so what it did is not settled", v.ID).WithNext("loopkeeper cancel "+v.ID, "wait for its end")
-	case failed && v.Status == run.Completed:
-		return apierr.New(apierr.InvalidArgument, "nothing of run %s failed", v.ID).WithNext(fmt.Sprintf("loopkeeper fork %s --from STEP", v.ID))
-	default:
-		return nil
-	}
 }

@@ -63,6 +63,9 @@ func runMessage(v engine.View) *coordinatorv1.Run {
 	for _, l := range v.Limits {
 		m.Limits = append(m.Limits, limitMessage(l))
 	}
+	if v.Retry != nil {
+		m.Retry = &coordinatorv1.Retry{Possible: v.Retry.Possible, Helps: v.Retry.Helps, Why: v.Retry.Why, Next: v.Retry.Next}
+	}
 	for _, p := range v.Phases {
 		m.Phases = append(m.Phases, phaseMessage(p))
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -30,25 +31,50 @@ func (e *Engine) Pinned(ctx context.Context, id string) (run.Created, error) {
 	return with(ctx, e, id, func(s *run.State, _ *active) (run.Created, error) { return s.Pinned, nil })
 }
 
+// Forking is what can be known of a fork before it is one.
+type Forking struct {
+	Base  run.Created
+	Steps int   // of the base, of which something can be taken over
+	Retry Retry // what one can change
+}
+
+// CheckFork says what a fork would begin with. Its errors are those of Fork but for what was pruned.
+func (e *Engine) CheckFork(ctx context.Context, r ForkRequest) (Forking, error) {
+	return with(ctx, e, r.Run, func(s *run.State, a *active) (Forking, error) {
+		id := s.Pinned.ID
+		switch {
+		case a != nil:
+			return Forking{}, apierr.New(apierr.Conflict, "run %s has not ended, so what it did is not settled", id).WithNext("loopkeeper cancel "+id, "loopkeeper watch "+id)
+		case r.Before < 0 || r.Before > len(s.Requests):
+			return Forking{}, noSuchStep(s, r.Before)
+		}
+		f := Forking{s.Pinned, s.Adoptable(r.Before), retryOf(s)}
+		if r.Failed && r.Input == nil && !f.Retry.Possible {
+			return f, apierr.New(apierr.InvalidArgument, "%s", f.Retry.Why).WithNext(f.insteadOfRetry(s)...)
+		}
+		return f, nil
+	})
+}
+
+// insteadOfRetry are commands that do something anew where nothing failed.
+func (f Forking) insteadOfRetry(s *run.State) []string {
+	for _, st := range s.Requests {
+		if !st.Note && st.Pos > 0 {
+			return []string{fmt.Sprintf("loopkeeper fork %s --from %d", f.Base.ID, st.Pos), "loopkeeper show " + f.Base.ID}
+		}
+	}
+	return []string{"loopkeeper show " + f.Base.ID}
+}
+
 // Fork starts a run with the script, seed, clock and limits of another one, which has ended, and returns its id once that is durable. A
 // step that asks for the same at the same position takes over what succeeded there. Conflict: the other run has not ended.
 // InvalidArgument: there is nothing to try again. NotFound: there is no such run or step, or a result that is to be taken over was pruned.
 func (e *Engine) Fork(ctx context.Context, r ForkRequest) (id string, existing bool, err error) {
-	base, err := with(ctx, e, r.Run, func(s *run.State, a *active) (run.Created, error) {
-		switch {
-		case a != nil:
-			return run.Created{}, apierr.New(apierr.Conflict, "run %s has not ended, so what it did is not settled", s.Pinned.ID).
-				WithNext("loopkeeper cancel "+s.Pinned.ID, "wait for its end")
-		case r.Failed && s.Status == run.Completed:
-			return run.Created{}, apierr.New(apierr.InvalidArgument, "nothing of run %s failed", s.Pinned.ID).WithNext("loopkeeper fork " + s.Pinned.ID + " --from STEP")
-		case r.Before < 0 || r.Before > len(s.Requests):
-			return run.Created{}, noSuchStep(s, r.Before)
-		}
-		return s.Pinned, nil
-	})
+	fork, err := e.CheckFork(ctx, r)
 	if err != nil {
 		return "", false, err
 	}
+	base := fork.Base
 	s, err := e.ended.state(ctx, e.o.Store, base.ID)
 	if err == nil {
 		err = e.checkBase(ctx, s, r.Before)

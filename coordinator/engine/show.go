@@ -83,6 +83,10 @@ func stateView(s *run.State, known roster, now time.Time) View {
 		Active: time.Duration(sum.Active), Waits: sum.Waits, Parent: sum.Parent, Base: sum.Base, ParkedBy: sum.ParkedBy}
 	v.Limits, v.Acceptance, v.Phases, v.Children = limitViews(s, now), acceptanceOf(s), phaseViews(s), childrenOf(s)
 	_, v.ErrorStack = endError(s)
+	if s.Status.Ended() {
+		retry := retryOf(s)
+		v.Retry = &retry
+	}
 	for _, st := range s.Requests {
 		v.Steps = append(v.Steps, stepView(st, known))
 	}

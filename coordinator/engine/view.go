@@ -47,6 +47,7 @@ type View struct {
 	Parent     string          // the run that spawned it
 	Children   []string        // runs that it spawned, by id
 	Base       string          // the run that it took results from
+	Retry      *Retry          // what one can change; nil in lists, and while it goes on
 }
 
 // LimitView is a budget of a run.

@@ -43,6 +43,20 @@ func (s *State) Adoptions(base *State, pos int) []Adoption {
 	return out
 }
 
+// Adoptable counts the steps before a position, all of them with 0, of which a run that builds upon this one takes something over.
+func (s *State) Adoptable(before int) (n int) {
+	for _, st := range s.Requests {
+		switch {
+		case before > 0 && st.Pos >= before:
+			return n
+		case st.Note:
+		case st.Counts.Succeeded > 0, len(st.Items) == 0 && steps[st.Kind].waits != "" && len(st.adoption(s)) > 0:
+			n++
+		}
+	}
+	return n
+}
+
 // adoption is the answer of a wait. A child is taken over only when it completed.
 func (st *Step) adoption(base *State) []Adoption {
 	if st.Status != StepSucceeded || st.Kind == KindSpawn && (st.Child == nil || st.Child.Status != Completed) {

@@ -1017,6 +1017,7 @@ type Run struct {
 	Phases        []*Phase               `protobuf:"bytes,33,rep,name=phases,proto3" json:"phases,omitempty"`                     // of the pipeline in progress, or the last one
 	Waits         int32                  `protobuf:"varint,34,opt,name=waits,proto3" json:"waits,omitempty"`                      // steps that wait for a person
 	ParkedBy      string                 `protobuf:"bytes,35,opt,name=parked_by,json=parkedBy,proto3" json:"parked_by,omitempty"` // of a suspended run
+	Retry         *Retry                 `protobuf:"bytes,36,opt,name=retry,proto3" json:"retry,omitempty"`                       // of an ended run
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1296,6 +1297,82 @@ func (x *Run) GetParkedBy() string {
 	return ""
 }
 
+func (x *Run) GetRetry() *Retry {
+	if x != nil {
+		return x.Retry
+	}
+	return nil
+}
+
+// Retry says what another run that takes over what succeeded can change.
+type Retry struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Possible      bool                   `protobuf:"varint,1,opt,name=possible,proto3" json:"possible,omitempty"` // there is something to do again; else ForkRun refuses a retry
+	Helps         bool                   `protobuf:"varint,2,opt,name=helps,proto3" json:"helps,omitempty"`       // and it may go better as things are
+	Why           string                 `protobuf:"bytes,3,opt,name=why,proto3" json:"why,omitempty"`            // one sentence
+	Next          []string               `protobuf:"bytes,4,rep,name=next,proto3" json:"next,omitempty"`          // commands, the best first
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Retry) Reset() {
+	*x = Retry{}
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Retry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Retry) ProtoMessage() {}
+
+func (x *Retry) ProtoReflect() protoreflect.Message {
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Retry.ProtoReflect.Descriptor instead.
+func (*Retry) Descriptor() ([]byte, []int) {
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *Retry) GetPossible() bool {
+	if x != nil {
+		return x.Possible
+	}
+	return false
+}
+
+func (x *Retry) GetHelps() bool {
+	if x != nil {
+		return x.Helps
+	}
+	return false
+}
+
+func (x *Retry) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *Retry) GetNext() []string {
+	if x != nil {
+		return x.Next
+	}
+	return nil
+}
+
 // Limit is a budget of a run.
 type Limit struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1311,7 +1388,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[16]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1323,7 +1400,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[16]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1336,7 +1413,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{16}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Limit) GetName() string {
@@ -1401,7 +1478,7 @@ type Acceptance struct {
 
 func (x *Acceptance) Reset() {
 	*x = Acceptance{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[17]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1413,7 +1490,7 @@ func (x *Acceptance) String() string {
 func (*Acceptance) ProtoMessage() {}
 
 func (x *Acceptance) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[17]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1426,7 +1503,7 @@ func (x *Acceptance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acceptance.ProtoReflect.Descriptor instead.
 func (*Acceptance) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{17}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Acceptance) GetExpected() int64 {
@@ -1520,7 +1597,7 @@ type Phase struct {
 
 func (x *Phase) Reset() {
 	*x = Phase{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[18]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1532,7 +1609,7 @@ func (x *Phase) String() string {
 func (*Phase) ProtoMessage() {}
 
 func (x *Phase) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[18]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1545,7 +1622,7 @@ func (x *Phase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Phase.ProtoReflect.Descriptor instead.
 func (*Phase) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{18}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Phase) GetPipeline() string {
@@ -1604,7 +1681,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[19]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1616,7 +1693,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[19]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1629,7 +1706,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{19}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Step) GetId() string {
@@ -1739,7 +1816,7 @@ type Counts struct {
 
 func (x *Counts) Reset() {
 	*x = Counts{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[20]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1751,7 +1828,7 @@ func (x *Counts) String() string {
 func (*Counts) ProtoMessage() {}
 
 func (x *Counts) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[20]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1764,7 +1841,7 @@ func (x *Counts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counts.ProtoReflect.Descriptor instead.
 func (*Counts) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{20}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Counts) GetTotal() int64 {
@@ -1831,7 +1908,7 @@ type NodeShare struct {
 
 func (x *NodeShare) Reset() {
 	*x = NodeShare{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[21]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1843,7 +1920,7 @@ func (x *NodeShare) String() string {
 func (*NodeShare) ProtoMessage() {}
 
 func (x *NodeShare) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[21]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1856,7 +1933,7 @@ func (x *NodeShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeShare.ProtoReflect.Descriptor instead.
 func (*NodeShare) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{21}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *NodeShare) GetNodeId() string {
@@ -1928,7 +2005,7 @@ type InFlight struct {
 
 func (x *InFlight) Reset() {
 	*x = InFlight{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[22]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1940,7 +2017,7 @@ func (x *InFlight) String() string {
 func (*InFlight) ProtoMessage() {}
 
 func (x *InFlight) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[22]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1953,7 +2030,7 @@ func (x *InFlight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InFlight.ProtoReflect.Descriptor instead.
 func (*InFlight) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{22}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *InFlight) GetStep() string {
@@ -2051,7 +2128,7 @@ type Reason struct {
 
 func (x *Reason) Reset() {
 	*x = Reason{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[23]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2063,7 +2140,7 @@ func (x *Reason) String() string {
 func (*Reason) ProtoMessage() {}
 
 func (x *Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[23]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2076,7 +2153,7 @@ func (x *Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reason.ProtoReflect.Descriptor instead.
 func (*Reason) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{23}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Reason) GetWaitingFor() string {
@@ -2115,7 +2192,7 @@ type FailureGroup struct {
 
 func (x *FailureGroup) Reset() {
 	*x = FailureGroup{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[24]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2127,7 +2204,7 @@ func (x *FailureGroup) String() string {
 func (*FailureGroup) ProtoMessage() {}
 
 func (x *FailureGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[24]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2140,7 +2217,7 @@ func (x *FailureGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailureGroup.ProtoReflect.Descriptor instead.
 func (*FailureGroup) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{24}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *FailureGroup) GetKind() string {
@@ -2202,7 +2279,7 @@ type ListRunsRequest struct {
 
 func (x *ListRunsRequest) Reset() {
 	*x = ListRunsRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[25]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2214,7 +2291,7 @@ func (x *ListRunsRequest) String() string {
 func (*ListRunsRequest) ProtoMessage() {}
 
 func (x *ListRunsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[25]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2227,7 +2304,7 @@ func (x *ListRunsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunsRequest.ProtoReflect.Descriptor instead.
 func (*ListRunsRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{25}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListRunsRequest) GetLimit() int32 {
@@ -2253,7 +2330,7 @@ type ListRunsResponse struct {
 
 func (x *ListRunsResponse) Reset() {
 	*x = ListRunsResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[26]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2265,7 +2342,7 @@ func (x *ListRunsResponse) String() string {
 func (*ListRunsResponse) ProtoMessage() {}
 
 func (x *ListRunsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[26]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2278,7 +2355,7 @@ func (x *ListRunsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunsResponse.ProtoReflect.Descriptor instead.
 func (*ListRunsResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{26}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ListRunsResponse) GetRuns() []*Run {
@@ -2297,7 +2374,7 @@ type WatchRunRequest struct {
 
 func (x *WatchRunRequest) Reset() {
 	*x = WatchRunRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[27]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2309,7 +2386,7 @@ func (x *WatchRunRequest) String() string {
 func (*WatchRunRequest) ProtoMessage() {}
 
 func (x *WatchRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[27]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2322,7 +2399,7 @@ func (x *WatchRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunRequest.ProtoReflect.Descriptor instead.
 func (*WatchRunRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{27}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *WatchRunRequest) GetRunId() string {
@@ -2341,7 +2418,7 @@ type WatchRunResponse struct {
 
 func (x *WatchRunResponse) Reset() {
 	*x = WatchRunResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[28]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2353,7 +2430,7 @@ func (x *WatchRunResponse) String() string {
 func (*WatchRunResponse) ProtoMessage() {}
 
 func (x *WatchRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[28]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2366,7 +2443,7 @@ func (x *WatchRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunResponse.ProtoReflect.Descriptor instead.
 func (*WatchRunResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{28}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *WatchRunResponse) GetRun() *Run {
@@ -2386,7 +2463,7 @@ type CancelRunRequest struct {
 
 func (x *CancelRunRequest) Reset() {
 	*x = CancelRunRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[29]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2398,7 +2475,7 @@ func (x *CancelRunRequest) String() string {
 func (*CancelRunRequest) ProtoMessage() {}
 
 func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[29]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2411,7 +2488,7 @@ func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunRequest.ProtoReflect.Descriptor instead.
 func (*CancelRunRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{29}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *CancelRunRequest) GetRunId() string {
@@ -2437,7 +2514,7 @@ type CancelRunResponse struct {
 
 func (x *CancelRunResponse) Reset() {
 	*x = CancelRunResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[30]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2449,7 +2526,7 @@ func (x *CancelRunResponse) String() string {
 func (*CancelRunResponse) ProtoMessage() {}
 
 func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[30]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2462,7 +2539,7 @@ func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunResponse.ProtoReflect.Descriptor instead.
 func (*CancelRunResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{30}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *CancelRunResponse) GetRun() *Run {
@@ -2481,7 +2558,7 @@ type GetResultRequest struct {
 
 func (x *GetResultRequest) Reset() {
 	*x = GetResultRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[31]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2493,7 +2570,7 @@ func (x *GetResultRequest) String() string {
 func (*GetResultRequest) ProtoMessage() {}
 
 func (x *GetResultRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[31]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2506,7 +2583,7 @@ func (x *GetResultRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetResultRequest.ProtoReflect.Descriptor instead.
 func (*GetResultRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{31}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *GetResultRequest) GetRunId() string {
@@ -2526,7 +2603,7 @@ type GetResultResponse struct {
 
 func (x *GetResultResponse) Reset() {
 	*x = GetResultResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[32]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2538,7 +2615,7 @@ func (x *GetResultResponse) String() string {
 func (*GetResultResponse) ProtoMessage() {}
 
 func (x *GetResultResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[32]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2551,7 +2628,7 @@ func (x *GetResultResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetResultResponse.ProtoReflect.Descriptor instead.
 func (*GetResultResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{32}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *GetResultResponse) GetRun() *Run {
@@ -2581,7 +2658,7 @@ type Output struct {
 
 func (x *Output) Reset() {
 	*x = Output{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[33]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2593,7 +2670,7 @@ func (x *Output) String() string {
 func (*Output) ProtoMessage() {}
 
 func (x *Output) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[33]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2606,7 +2683,7 @@ func (x *Output) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Output.ProtoReflect.Descriptor instead.
 func (*Output) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{33}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Output) GetName() string {
@@ -2656,7 +2733,7 @@ type GetItemsRequest struct {
 
 func (x *GetItemsRequest) Reset() {
 	*x = GetItemsRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[34]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2668,7 +2745,7 @@ func (x *GetItemsRequest) String() string {
 func (*GetItemsRequest) ProtoMessage() {}
 
 func (x *GetItemsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[34]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2681,7 +2758,7 @@ func (x *GetItemsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetItemsRequest.ProtoReflect.Descriptor instead.
 func (*GetItemsRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{34}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *GetItemsRequest) GetRunId() string {
@@ -2723,7 +2800,7 @@ type GetItemsResponse struct {
 
 func (x *GetItemsResponse) Reset() {
 	*x = GetItemsResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[35]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2735,7 +2812,7 @@ func (x *GetItemsResponse) String() string {
 func (*GetItemsResponse) ProtoMessage() {}
 
 func (x *GetItemsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[35]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2748,7 +2825,7 @@ func (x *GetItemsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetItemsResponse.ProtoReflect.Descriptor instead.
 func (*GetItemsResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{35}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *GetItemsResponse) GetItems() []*Item {
@@ -2790,7 +2867,7 @@ type Item struct {
 
 func (x *Item) Reset() {
 	*x = Item{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[36]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2802,7 +2879,7 @@ func (x *Item) String() string {
 func (*Item) ProtoMessage() {}
 
 func (x *Item) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[36]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2815,7 +2892,7 @@ func (x *Item) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Item.ProtoReflect.Descriptor instead.
 func (*Item) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{36}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Item) GetIndex() int32 {
@@ -2899,7 +2976,7 @@ type GetTraceRequest struct {
 
 func (x *GetTraceRequest) Reset() {
 	*x = GetTraceRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[37]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2911,7 +2988,7 @@ func (x *GetTraceRequest) String() string {
 func (*GetTraceRequest) ProtoMessage() {}
 
 func (x *GetTraceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[37]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2924,7 +3001,7 @@ func (x *GetTraceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTraceRequest.ProtoReflect.Descriptor instead.
 func (*GetTraceRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{37}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *GetTraceRequest) GetRunId() string {
@@ -2960,7 +3037,7 @@ type GetTraceResponse struct {
 
 func (x *GetTraceResponse) Reset() {
 	*x = GetTraceResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[38]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2972,7 +3049,7 @@ func (x *GetTraceResponse) String() string {
 func (*GetTraceResponse) ProtoMessage() {}
 
 func (x *GetTraceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[38]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2985,7 +3062,7 @@ func (x *GetTraceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTraceResponse.ProtoReflect.Descriptor instead.
 func (*GetTraceResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{38}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *GetTraceResponse) GetSeq() int64 {
@@ -3024,7 +3101,7 @@ type ListNodesRequest struct {
 
 func (x *ListNodesRequest) Reset() {
 	*x = ListNodesRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[39]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3036,7 +3113,7 @@ func (x *ListNodesRequest) String() string {
 func (*ListNodesRequest) ProtoMessage() {}
 
 func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[39]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3049,7 +3126,7 @@ func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesRequest.ProtoReflect.Descriptor instead.
 func (*ListNodesRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{39}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{40}
 }
 
 type ListNodesResponse struct {
@@ -3067,7 +3144,7 @@ type ListNodesResponse struct {
 
 func (x *ListNodesResponse) Reset() {
 	*x = ListNodesResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[40]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3079,7 +3156,7 @@ func (x *ListNodesResponse) String() string {
 func (*ListNodesResponse) ProtoMessage() {}
 
 func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[40]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3092,7 +3169,7 @@ func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesResponse.ProtoReflect.Descriptor instead.
 func (*ListNodesResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{40}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ListNodesResponse) GetNodes() []*Node {
@@ -3157,7 +3234,7 @@ type ModelQueue struct {
 
 func (x *ModelQueue) Reset() {
 	*x = ModelQueue{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[41]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3169,7 +3246,7 @@ func (x *ModelQueue) String() string {
 func (*ModelQueue) ProtoMessage() {}
 
 func (x *ModelQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[41]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3182,7 +3259,7 @@ func (x *ModelQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelQueue.ProtoReflect.Descriptor instead.
 func (*ModelQueue) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{41}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ModelQueue) GetModel() string {
@@ -3228,7 +3305,7 @@ type ResourceUse struct {
 
 func (x *ResourceUse) Reset() {
 	*x = ResourceUse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[42]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3240,7 +3317,7 @@ func (x *ResourceUse) String() string {
 func (*ResourceUse) ProtoMessage() {}
 
 func (x *ResourceUse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[42]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3253,7 +3330,7 @@ func (x *ResourceUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceUse.ProtoReflect.Descriptor instead.
 func (*ResourceUse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{42}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ResourceUse) GetName() string {
@@ -3312,7 +3389,7 @@ type Finding struct {
 
 func (x *Finding) Reset() {
 	*x = Finding{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[43]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3324,7 +3401,7 @@ func (x *Finding) String() string {
 func (*Finding) ProtoMessage() {}
 
 func (x *Finding) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[43]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3337,7 +3414,7 @@ func (x *Finding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finding.ProtoReflect.Descriptor instead.
 func (*Finding) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{43}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Finding) GetCode() string {
@@ -3389,7 +3466,7 @@ type Suggestion struct {
 
 func (x *Suggestion) Reset() {
 	*x = Suggestion{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[44]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3401,7 +3478,7 @@ func (x *Suggestion) String() string {
 func (*Suggestion) ProtoMessage() {}
 
 func (x *Suggestion) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[44]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3414,7 +3491,7 @@ func (x *Suggestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suggestion.ProtoReflect.Descriptor instead.
 func (*Suggestion) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{44}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Suggestion) GetModel() string {
@@ -3463,7 +3540,7 @@ type Pin struct {
 
 func (x *Pin) Reset() {
 	*x = Pin{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[45]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3475,7 +3552,7 @@ func (x *Pin) String() string {
 func (*Pin) ProtoMessage() {}
 
 func (x *Pin) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[45]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3488,7 +3565,7 @@ func (x *Pin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pin.ProtoReflect.Descriptor instead.
 func (*Pin) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{45}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Pin) GetModel() string {
@@ -3531,7 +3608,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[46]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3543,7 +3620,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[46]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3556,7 +3633,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{46}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Node) GetId() string {
@@ -3708,7 +3785,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[47]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3720,7 +3797,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[47]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3733,7 +3810,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{47}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Claim) GetModel() string {
@@ -3852,7 +3929,7 @@ type PoolUse struct {
 
 func (x *PoolUse) Reset() {
 	*x = PoolUse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[48]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3864,7 +3941,7 @@ func (x *PoolUse) String() string {
 func (*PoolUse) ProtoMessage() {}
 
 func (x *PoolUse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[48]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3877,7 +3954,7 @@ func (x *PoolUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolUse.ProtoReflect.Descriptor instead.
 func (*PoolUse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{48}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *PoolUse) GetId() string {
@@ -3956,7 +4033,7 @@ type Incident struct {
 
 func (x *Incident) Reset() {
 	*x = Incident{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[49]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3968,7 +4045,7 @@ func (x *Incident) String() string {
 func (*Incident) ProtoMessage() {}
 
 func (x *Incident) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[49]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3981,7 +4058,7 @@ func (x *Incident) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Incident.ProtoReflect.Descriptor instead.
 func (*Incident) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{49}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Incident) GetTime() *timestamppb.Timestamp {
@@ -4026,7 +4103,7 @@ type Pull struct {
 
 func (x *Pull) Reset() {
 	*x = Pull{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[50]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4038,7 +4115,7 @@ func (x *Pull) String() string {
 func (*Pull) ProtoMessage() {}
 
 func (x *Pull) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[50]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4051,7 +4128,7 @@ func (x *Pull) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pull.ProtoReflect.Descriptor instead.
 func (*Pull) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{50}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Pull) GetModel() string {
@@ -4104,7 +4181,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[51]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4116,7 +4193,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[51]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4129,7 +4206,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{51}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ExplainRequest) GetSubject() isExplainRequest_Subject {
@@ -4200,7 +4277,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[52]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4212,7 +4289,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[52]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4225,7 +4302,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{52}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ExplainResponse) GetExplanations() []*Explanation {
@@ -4281,7 +4358,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[53]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4293,7 +4370,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[53]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4306,7 +4383,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{53}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Explanation) GetSubject() string {
@@ -4393,7 +4470,7 @@ type Need struct {
 
 func (x *Need) Reset() {
 	*x = Need{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[54]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4405,7 +4482,7 @@ func (x *Need) String() string {
 func (*Need) ProtoMessage() {}
 
 func (x *Need) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[54]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4418,7 +4495,7 @@ func (x *Need) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Need.ProtoReflect.Descriptor instead.
 func (*Need) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{54}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Need) GetWeightsBytes() uint64 {
@@ -4482,7 +4559,7 @@ type NodeVerdict struct {
 
 func (x *NodeVerdict) Reset() {
 	*x = NodeVerdict{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[55]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4494,7 +4571,7 @@ func (x *NodeVerdict) String() string {
 func (*NodeVerdict) ProtoMessage() {}
 
 func (x *NodeVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[55]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4507,7 +4584,7 @@ func (x *NodeVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeVerdict.ProtoReflect.Descriptor instead.
 func (*NodeVerdict) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{55}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *NodeVerdict) GetNode() string {
@@ -4600,7 +4677,7 @@ type FitRequest struct {
 
 func (x *FitRequest) Reset() {
 	*x = FitRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[56]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4612,7 +4689,7 @@ func (x *FitRequest) String() string {
 func (*FitRequest) ProtoMessage() {}
 
 func (x *FitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[56]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4625,7 +4702,7 @@ func (x *FitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FitRequest.ProtoReflect.Descriptor instead.
 func (*FitRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{56}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *FitRequest) GetModel() string {
@@ -4677,7 +4754,7 @@ type FitResponse struct {
 
 func (x *FitResponse) Reset() {
 	*x = FitResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[57]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4689,7 +4766,7 @@ func (x *FitResponse) String() string {
 func (*FitResponse) ProtoMessage() {}
 
 func (x *FitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[57]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4702,7 +4779,7 @@ func (x *FitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FitResponse.ProtoReflect.Descriptor instead.
 func (*FitResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{57}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *FitResponse) GetModel() string {
@@ -4771,7 +4848,7 @@ type NodeFit struct {
 
 func (x *NodeFit) Reset() {
 	*x = NodeFit{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[58]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4783,7 +4860,7 @@ func (x *NodeFit) String() string {
 func (*NodeFit) ProtoMessage() {}
 
 func (x *NodeFit) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[58]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4796,7 +4873,7 @@ func (x *NodeFit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeFit.ProtoReflect.Descriptor instead.
 func (*NodeFit) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{58}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *NodeFit) GetNode() string {
@@ -4923,7 +5000,7 @@ type Eviction struct {
 
 func (x *Eviction) Reset() {
 	*x = Eviction{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[59]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4935,7 +5012,7 @@ func (x *Eviction) String() string {
 func (*Eviction) ProtoMessage() {}
 
 func (x *Eviction) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[59]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4948,7 +5025,7 @@ func (x *Eviction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Eviction.ProtoReflect.Descriptor instead.
 func (*Eviction) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{59}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Eviction) GetModel() string {
@@ -4983,7 +5060,7 @@ type UseNodeRequest struct {
 
 func (x *UseNodeRequest) Reset() {
 	*x = UseNodeRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[60]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4995,7 +5072,7 @@ func (x *UseNodeRequest) String() string {
 func (*UseNodeRequest) ProtoMessage() {}
 
 func (x *UseNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[60]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5008,7 +5085,7 @@ func (x *UseNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UseNodeRequest.ProtoReflect.Descriptor instead.
 func (*UseNodeRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{60}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *UseNodeRequest) GetNode() string {
@@ -5042,7 +5119,7 @@ type UseNodeResponse struct {
 
 func (x *UseNodeResponse) Reset() {
 	*x = UseNodeResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[61]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5054,7 +5131,7 @@ func (x *UseNodeResponse) String() string {
 func (*UseNodeResponse) ProtoMessage() {}
 
 func (x *UseNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[61]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5067,7 +5144,7 @@ func (x *UseNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UseNodeResponse.ProtoReflect.Descriptor instead.
 func (*UseNodeResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{61}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *UseNodeResponse) GetNode() *Node {
@@ -5095,7 +5172,7 @@ type PullModelRequest struct {
 
 func (x *PullModelRequest) Reset() {
 	*x = PullModelRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[62]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5107,7 +5184,7 @@ func (x *PullModelRequest) String() string {
 func (*PullModelRequest) ProtoMessage() {}
 
 func (x *PullModelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[62]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5120,7 +5197,7 @@ func (x *PullModelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullModelRequest.ProtoReflect.Descriptor instead.
 func (*PullModelRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{62}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *PullModelRequest) GetModel() string {
@@ -5157,7 +5234,7 @@ type PullModelResponse struct {
 
 func (x *PullModelResponse) Reset() {
 	*x = PullModelResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[63]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5169,7 +5246,7 @@ func (x *PullModelResponse) String() string {
 func (*PullModelResponse) ProtoMessage() {}
 
 func (x *PullModelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[63]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5182,7 +5259,7 @@ func (x *PullModelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullModelResponse.ProtoReflect.Descriptor instead.
 func (*PullModelResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{63}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *PullModelResponse) GetNode() string {
@@ -5293,7 +5370,7 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\rGetRunRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\"B\n" +
 	"\x0eGetRunResponse\x120\n" +
-	"\x03run\x18\x01 \x01(\v2\x1e.loopkeeper.coordinator.v1.RunR\x03run\"\xb5\n" +
+	"\x03run\x18\x01 \x01(\v2\x1e.loopkeeper.coordinator.v1.RunR\x03run\"\xed\n" +
 	"\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
@@ -5334,7 +5411,13 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"acceptance\x128\n" +
 	"\x06phases\x18! \x03(\v2 .loopkeeper.coordinator.v1.PhaseR\x06phases\x12\x14\n" +
 	"\x05waits\x18\" \x01(\x05R\x05waits\x12\x1b\n" +
-	"\tparked_by\x18# \x01(\tR\bparkedBy\"\x92\x01\n" +
+	"\tparked_by\x18# \x01(\tR\bparkedBy\x126\n" +
+	"\x05retry\x18$ \x01(\v2 .loopkeeper.coordinator.v1.RetryR\x05retry\"_\n" +
+	"\x05Retry\x12\x1a\n" +
+	"\bpossible\x18\x01 \x01(\bR\bpossible\x12\x14\n" +
+	"\x05helps\x18\x02 \x01(\bR\x05helps\x12\x10\n" +
+	"\x03why\x18\x03 \x01(\tR\x03why\x12\x12\n" +
+	"\x04next\x18\x04 \x03(\tR\x04next\"\x92\x01\n" +
 	"\x05Limit\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\x03R\x05limit\x12\x14\n" +
@@ -5731,7 +5814,7 @@ func file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP() []byte {
 	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescData
 }
 
-var file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes = make([]protoimpl.MessageInfo, 65)
+var file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
 var file_loopkeeper_coordinator_v1_coordinator_proto_goTypes = []any{
 	(*InfoRequest)(nil),              // 0: loopkeeper.coordinator.v1.InfoRequest
 	(*InfoResponse)(nil),             // 1: loopkeeper.coordinator.v1.InfoResponse
@@ -5749,161 +5832,163 @@ var file_loopkeeper_coordinator_v1_coordinator_proto_goTypes = []any{
 	(*GetRunRequest)(nil),            // 13: loopkeeper.coordinator.v1.GetRunRequest
 	(*GetRunResponse)(nil),           // 14: loopkeeper.coordinator.v1.GetRunResponse
 	(*Run)(nil),                      // 15: loopkeeper.coordinator.v1.Run
-	(*Limit)(nil),                    // 16: loopkeeper.coordinator.v1.Limit
-	(*Acceptance)(nil),               // 17: loopkeeper.coordinator.v1.Acceptance
-	(*Phase)(nil),                    // 18: loopkeeper.coordinator.v1.Phase
-	(*Step)(nil),                     // 19: loopkeeper.coordinator.v1.Step
-	(*Counts)(nil),                   // 20: loopkeeper.coordinator.v1.Counts
-	(*NodeShare)(nil),                // 21: loopkeeper.coordinator.v1.NodeShare
-	(*InFlight)(nil),                 // 22: loopkeeper.coordinator.v1.InFlight
-	(*Reason)(nil),                   // 23: loopkeeper.coordinator.v1.Reason
-	(*FailureGroup)(nil),             // 24: loopkeeper.coordinator.v1.FailureGroup
-	(*ListRunsRequest)(nil),          // 25: loopkeeper.coordinator.v1.ListRunsRequest
-	(*ListRunsResponse)(nil),         // 26: loopkeeper.coordinator.v1.ListRunsResponse
-	(*WatchRunRequest)(nil),          // 27: loopkeeper.coordinator.v1.WatchRunRequest
-	(*WatchRunResponse)(nil),         // 28: loopkeeper.coordinator.v1.WatchRunResponse
-	(*CancelRunRequest)(nil),         // 29: loopkeeper.coordinator.v1.CancelRunRequest
-	(*CancelRunResponse)(nil),        // 30: loopkeeper.coordinator.v1.CancelRunResponse
-	(*GetResultRequest)(nil),         // 31: loopkeeper.coordinator.v1.GetResultRequest
-	(*GetResultResponse)(nil),        // 32: loopkeeper.coordinator.v1.GetResultResponse
-	(*Output)(nil),                   // 33: loopkeeper.coordinator.v1.Output
-	(*GetItemsRequest)(nil),          // 34: loopkeeper.coordinator.v1.GetItemsRequest
-	(*GetItemsResponse)(nil),         // 35: loopkeeper.coordinator.v1.GetItemsResponse
-	(*Item)(nil),                     // 36: loopkeeper.coordinator.v1.Item
-	(*GetTraceRequest)(nil),          // 37: loopkeeper.coordinator.v1.GetTraceRequest
-	(*GetTraceResponse)(nil),         // 38: loopkeeper.coordinator.v1.GetTraceResponse
-	(*ListNodesRequest)(nil),         // 39: loopkeeper.coordinator.v1.ListNodesRequest
-	(*ListNodesResponse)(nil),        // 40: loopkeeper.coordinator.v1.ListNodesResponse
-	(*ModelQueue)(nil),               // 41: loopkeeper.coordinator.v1.ModelQueue
-	(*ResourceUse)(nil),              // 42: loopkeeper.coordinator.v1.ResourceUse
-	(*Finding)(nil),                  // 43: loopkeeper.coordinator.v1.Finding
-	(*Suggestion)(nil),               // 44: loopkeeper.coordinator.v1.Suggestion
-	(*Pin)(nil),                      // 45: loopkeeper.coordinator.v1.Pin
-	(*Node)(nil),                     // 46: loopkeeper.coordinator.v1.Node
-	(*Claim)(nil),                    // 47: loopkeeper.coordinator.v1.Claim
-	(*PoolUse)(nil),                  // 48: loopkeeper.coordinator.v1.PoolUse
-	(*Incident)(nil),                 // 49: loopkeeper.coordinator.v1.Incident
-	(*Pull)(nil),                     // 50: loopkeeper.coordinator.v1.Pull
-	(*ExplainRequest)(nil),           // 51: loopkeeper.coordinator.v1.ExplainRequest
-	(*ExplainResponse)(nil),          // 52: loopkeeper.coordinator.v1.ExplainResponse
-	(*Explanation)(nil),              // 53: loopkeeper.coordinator.v1.Explanation
-	(*Need)(nil),                     // 54: loopkeeper.coordinator.v1.Need
-	(*NodeVerdict)(nil),              // 55: loopkeeper.coordinator.v1.NodeVerdict
-	(*FitRequest)(nil),               // 56: loopkeeper.coordinator.v1.FitRequest
-	(*FitResponse)(nil),              // 57: loopkeeper.coordinator.v1.FitResponse
-	(*NodeFit)(nil),                  // 58: loopkeeper.coordinator.v1.NodeFit
-	(*Eviction)(nil),                 // 59: loopkeeper.coordinator.v1.Eviction
-	(*UseNodeRequest)(nil),           // 60: loopkeeper.coordinator.v1.UseNodeRequest
-	(*UseNodeResponse)(nil),          // 61: loopkeeper.coordinator.v1.UseNodeResponse
-	(*PullModelRequest)(nil),         // 62: loopkeeper.coordinator.v1.PullModelRequest
-	(*PullModelResponse)(nil),        // 63: loopkeeper.coordinator.v1.PullModelResponse
-	nil,                              // 64: loopkeeper.coordinator.v1.SubmitRequest.LimitsEntry
-	(*timestamppb.Timestamp)(nil),    // 65: google.protobuf.Timestamp
-	(*v1.NodeReport)(nil),            // 66: loopkeeper.worker.v1.NodeReport
-	(*v1.Shape)(nil),                 // 67: loopkeeper.worker.v1.Shape
+	(*Retry)(nil),                    // 16: loopkeeper.coordinator.v1.Retry
+	(*Limit)(nil),                    // 17: loopkeeper.coordinator.v1.Limit
+	(*Acceptance)(nil),               // 18: loopkeeper.coordinator.v1.Acceptance
+	(*Phase)(nil),                    // 19: loopkeeper.coordinator.v1.Phase
+	(*Step)(nil),                     // 20: loopkeeper.coordinator.v1.Step
+	(*Counts)(nil),                   // 21: loopkeeper.coordinator.v1.Counts
+	(*NodeShare)(nil),                // 22: loopkeeper.coordinator.v1.NodeShare
+	(*InFlight)(nil),                 // 23: loopkeeper.coordinator.v1.InFlight
+	(*Reason)(nil),                   // 24: loopkeeper.coordinator.v1.Reason
+	(*FailureGroup)(nil),             // 25: loopkeeper.coordinator.v1.FailureGroup
+	(*ListRunsRequest)(nil),          // 26: loopkeeper.coordinator.v1.ListRunsRequest
+	(*ListRunsResponse)(nil),         // 27: loopkeeper.coordinator.v1.ListRunsResponse
+	(*WatchRunRequest)(nil),          // 28: loopkeeper.coordinator.v1.WatchRunRequest
+	(*WatchRunResponse)(nil),         // 29: loopkeeper.coordinator.v1.WatchRunResponse
+	(*CancelRunRequest)(nil),         // 30: loopkeeper.coordinator.v1.CancelRunRequest
+	(*CancelRunResponse)(nil),        // 31: loopkeeper.coordinator.v1.CancelRunResponse
+	(*GetResultRequest)(nil),         // 32: loopkeeper.coordinator.v1.GetResultRequest
+	(*GetResultResponse)(nil),        // 33: loopkeeper.coordinator.v1.GetResultResponse
+	(*Output)(nil),                   // 34: loopkeeper.coordinator.v1.Output
+	(*GetItemsRequest)(nil),          // 35: loopkeeper.coordinator.v1.GetItemsRequest
+	(*GetItemsResponse)(nil),         // 36: loopkeeper.coordinator.v1.GetItemsResponse
+	(*Item)(nil),                     // 37: loopkeeper.coordinator.v1.Item
+	(*GetTraceRequest)(nil),          // 38: loopkeeper.coordinator.v1.GetTraceRequest
+	(*GetTraceResponse)(nil),         // 39: loopkeeper.coordinator.v1.GetTraceResponse
+	(*ListNodesRequest)(nil),         // 40: loopkeeper.coordinator.v1.ListNodesRequest
+	(*ListNodesResponse)(nil),        // 41: loopkeeper.coordinator.v1.ListNodesResponse
+	(*ModelQueue)(nil),               // 42: loopkeeper.coordinator.v1.ModelQueue
+	(*ResourceUse)(nil),              // 43: loopkeeper.coordinator.v1.ResourceUse
+	(*Finding)(nil),                  // 44: loopkeeper.coordinator.v1.Finding
+	(*Suggestion)(nil),               // 45: loopkeeper.coordinator.v1.Suggestion
+	(*Pin)(nil),                      // 46: loopkeeper.coordinator.v1.Pin
+	(*Node)(nil),                     // 47: loopkeeper.coordinator.v1.Node
+	(*Claim)(nil),                    // 48: loopkeeper.coordinator.v1.Claim
+	(*PoolUse)(nil),                  // 49: loopkeeper.coordinator.v1.PoolUse
+	(*Incident)(nil),                 // 50: loopkeeper.coordinator.v1.Incident
+	(*Pull)(nil),                     // 51: loopkeeper.coordinator.v1.Pull
+	(*ExplainRequest)(nil),           // 52: loopkeeper.coordinator.v1.ExplainRequest
+	(*ExplainResponse)(nil),          // 53: loopkeeper.coordinator.v1.ExplainResponse
+	(*Explanation)(nil),              // 54: loopkeeper.coordinator.v1.Explanation
+	(*Need)(nil),                     // 55: loopkeeper.coordinator.v1.Need
+	(*NodeVerdict)(nil),              // 56: loopkeeper.coordinator.v1.NodeVerdict
+	(*FitRequest)(nil),               // 57: loopkeeper.coordinator.v1.FitRequest
+	(*FitResponse)(nil),              // 58: loopkeeper.coordinator.v1.FitResponse
+	(*NodeFit)(nil),                  // 59: loopkeeper.coordinator.v1.NodeFit
+	(*Eviction)(nil),                 // 60: loopkeeper.coordinator.v1.Eviction
+	(*UseNodeRequest)(nil),           // 61: loopkeeper.coordinator.v1.UseNodeRequest
+	(*UseNodeResponse)(nil),          // 62: loopkeeper.coordinator.v1.UseNodeResponse
+	(*PullModelRequest)(nil),         // 63: loopkeeper.coordinator.v1.PullModelRequest
+	(*PullModelResponse)(nil),        // 64: loopkeeper.coordinator.v1.PullModelResponse
+	nil,                              // 65: loopkeeper.coordinator.v1.SubmitRequest.LimitsEntry
+	(*timestamppb.Timestamp)(nil),    // 66: google.protobuf.Timestamp
+	(*v1.NodeReport)(nil),            // 67: loopkeeper.worker.v1.NodeReport
+	(*v1.Shape)(nil),                 // 68: loopkeeper.worker.v1.Shape
 }
 var file_loopkeeper_coordinator_v1_coordinator_proto_depIdxs = []int32{
 	6,  // 0: loopkeeper.coordinator.v1.PutArtifactResponse.ref:type_name -> loopkeeper.coordinator.v1.Ref
 	7,  // 1: loopkeeper.coordinator.v1.DescribeWorkflowRequest.bundle:type_name -> loopkeeper.coordinator.v1.Bundle
 	7,  // 2: loopkeeper.coordinator.v1.SubmitRequest.bundle:type_name -> loopkeeper.coordinator.v1.Bundle
-	64, // 3: loopkeeper.coordinator.v1.SubmitRequest.limits:type_name -> loopkeeper.coordinator.v1.SubmitRequest.LimitsEntry
+	65, // 3: loopkeeper.coordinator.v1.SubmitRequest.limits:type_name -> loopkeeper.coordinator.v1.SubmitRequest.LimitsEntry
 	12, // 4: loopkeeper.coordinator.v1.SubmitResponse.fits:type_name -> loopkeeper.coordinator.v1.ModelFit
-	53, // 5: loopkeeper.coordinator.v1.ModelFit.explanation:type_name -> loopkeeper.coordinator.v1.Explanation
+	54, // 5: loopkeeper.coordinator.v1.ModelFit.explanation:type_name -> loopkeeper.coordinator.v1.Explanation
 	15, // 6: loopkeeper.coordinator.v1.GetRunResponse.run:type_name -> loopkeeper.coordinator.v1.Run
-	65, // 7: loopkeeper.coordinator.v1.Run.created:type_name -> google.protobuf.Timestamp
-	65, // 8: loopkeeper.coordinator.v1.Run.started:type_name -> google.protobuf.Timestamp
-	65, // 9: loopkeeper.coordinator.v1.Run.ended:type_name -> google.protobuf.Timestamp
-	19, // 10: loopkeeper.coordinator.v1.Run.steps:type_name -> loopkeeper.coordinator.v1.Step
-	20, // 11: loopkeeper.coordinator.v1.Run.items:type_name -> loopkeeper.coordinator.v1.Counts
-	21, // 12: loopkeeper.coordinator.v1.Run.nodes:type_name -> loopkeeper.coordinator.v1.NodeShare
-	22, // 13: loopkeeper.coordinator.v1.Run.in_flight:type_name -> loopkeeper.coordinator.v1.InFlight
-	23, // 14: loopkeeper.coordinator.v1.Run.waiting:type_name -> loopkeeper.coordinator.v1.Reason
-	24, // 15: loopkeeper.coordinator.v1.Run.failures:type_name -> loopkeeper.coordinator.v1.FailureGroup
-	16, // 16: loopkeeper.coordinator.v1.Run.limits:type_name -> loopkeeper.coordinator.v1.Limit
-	17, // 17: loopkeeper.coordinator.v1.Run.acceptance:type_name -> loopkeeper.coordinator.v1.Acceptance
-	18, // 18: loopkeeper.coordinator.v1.Run.phases:type_name -> loopkeeper.coordinator.v1.Phase
-	20, // 19: loopkeeper.coordinator.v1.Step.items:type_name -> loopkeeper.coordinator.v1.Counts
-	65, // 20: loopkeeper.coordinator.v1.Step.started:type_name -> google.protobuf.Timestamp
-	65, // 21: loopkeeper.coordinator.v1.Step.ended:type_name -> google.protobuf.Timestamp
-	65, // 22: loopkeeper.coordinator.v1.InFlight.since:type_name -> google.protobuf.Timestamp
-	15, // 23: loopkeeper.coordinator.v1.ListRunsResponse.runs:type_name -> loopkeeper.coordinator.v1.Run
-	15, // 24: loopkeeper.coordinator.v1.WatchRunResponse.run:type_name -> loopkeeper.coordinator.v1.Run
-	15, // 25: loopkeeper.coordinator.v1.CancelRunResponse.run:type_name -> loopkeeper.coordinator.v1.Run
-	15, // 26: loopkeeper.coordinator.v1.GetResultResponse.run:type_name -> loopkeeper.coordinator.v1.Run
-	33, // 27: loopkeeper.coordinator.v1.GetResultResponse.outputs:type_name -> loopkeeper.coordinator.v1.Output
-	6,  // 28: loopkeeper.coordinator.v1.Output.ref:type_name -> loopkeeper.coordinator.v1.Ref
-	36, // 29: loopkeeper.coordinator.v1.GetItemsResponse.items:type_name -> loopkeeper.coordinator.v1.Item
-	65, // 30: loopkeeper.coordinator.v1.GetTraceResponse.time:type_name -> google.protobuf.Timestamp
-	46, // 31: loopkeeper.coordinator.v1.ListNodesResponse.nodes:type_name -> loopkeeper.coordinator.v1.Node
-	41, // 32: loopkeeper.coordinator.v1.ListNodesResponse.waiting:type_name -> loopkeeper.coordinator.v1.ModelQueue
-	42, // 33: loopkeeper.coordinator.v1.ListNodesResponse.resources:type_name -> loopkeeper.coordinator.v1.ResourceUse
-	43, // 34: loopkeeper.coordinator.v1.ListNodesResponse.findings:type_name -> loopkeeper.coordinator.v1.Finding
-	44, // 35: loopkeeper.coordinator.v1.ListNodesResponse.suggestions:type_name -> loopkeeper.coordinator.v1.Suggestion
-	45, // 36: loopkeeper.coordinator.v1.ListNodesResponse.pins:type_name -> loopkeeper.coordinator.v1.Pin
-	65, // 37: loopkeeper.coordinator.v1.Node.last_seen:type_name -> google.protobuf.Timestamp
-	66, // 38: loopkeeper.coordinator.v1.Node.report:type_name -> loopkeeper.worker.v1.NodeReport
-	47, // 39: loopkeeper.coordinator.v1.Node.claims:type_name -> loopkeeper.coordinator.v1.Claim
-	65, // 40: loopkeeper.coordinator.v1.Node.until:type_name -> google.protobuf.Timestamp
-	48, // 41: loopkeeper.coordinator.v1.Node.pools:type_name -> loopkeeper.coordinator.v1.PoolUse
-	49, // 42: loopkeeper.coordinator.v1.Node.incidents:type_name -> loopkeeper.coordinator.v1.Incident
-	50, // 43: loopkeeper.coordinator.v1.Node.pulls:type_name -> loopkeeper.coordinator.v1.Pull
-	65, // 44: loopkeeper.coordinator.v1.Claim.since:type_name -> google.protobuf.Timestamp
-	65, // 45: loopkeeper.coordinator.v1.Claim.idle:type_name -> google.protobuf.Timestamp
-	65, // 46: loopkeeper.coordinator.v1.Incident.time:type_name -> google.protobuf.Timestamp
-	53, // 47: loopkeeper.coordinator.v1.ExplainResponse.explanations:type_name -> loopkeeper.coordinator.v1.Explanation
-	53, // 48: loopkeeper.coordinator.v1.ExplainResponse.decisions:type_name -> loopkeeper.coordinator.v1.Explanation
-	49, // 49: loopkeeper.coordinator.v1.ExplainResponse.incidents:type_name -> loopkeeper.coordinator.v1.Incident
-	44, // 50: loopkeeper.coordinator.v1.ExplainResponse.suggestions:type_name -> loopkeeper.coordinator.v1.Suggestion
-	43, // 51: loopkeeper.coordinator.v1.ExplainResponse.findings:type_name -> loopkeeper.coordinator.v1.Finding
-	55, // 52: loopkeeper.coordinator.v1.Explanation.nodes:type_name -> loopkeeper.coordinator.v1.NodeVerdict
-	54, // 53: loopkeeper.coordinator.v1.Explanation.need:type_name -> loopkeeper.coordinator.v1.Need
-	65, // 54: loopkeeper.coordinator.v1.Explanation.at:type_name -> google.protobuf.Timestamp
-	67, // 55: loopkeeper.coordinator.v1.FitRequest.shape:type_name -> loopkeeper.worker.v1.Shape
-	58, // 56: loopkeeper.coordinator.v1.FitResponse.nodes:type_name -> loopkeeper.coordinator.v1.NodeFit
-	54, // 57: loopkeeper.coordinator.v1.NodeFit.need:type_name -> loopkeeper.coordinator.v1.Need
-	48, // 58: loopkeeper.coordinator.v1.NodeFit.pools:type_name -> loopkeeper.coordinator.v1.PoolUse
-	59, // 59: loopkeeper.coordinator.v1.NodeFit.evict:type_name -> loopkeeper.coordinator.v1.Eviction
-	46, // 60: loopkeeper.coordinator.v1.UseNodeResponse.node:type_name -> loopkeeper.coordinator.v1.Node
-	50, // 61: loopkeeper.coordinator.v1.PullModelResponse.pull:type_name -> loopkeeper.coordinator.v1.Pull
-	0,  // 62: loopkeeper.coordinator.v1.CoordinatorService.Info:input_type -> loopkeeper.coordinator.v1.InfoRequest
-	2,  // 63: loopkeeper.coordinator.v1.CoordinatorService.PutArtifact:input_type -> loopkeeper.coordinator.v1.PutArtifactRequest
-	4,  // 64: loopkeeper.coordinator.v1.CoordinatorService.GetArtifact:input_type -> loopkeeper.coordinator.v1.GetArtifactRequest
-	8,  // 65: loopkeeper.coordinator.v1.CoordinatorService.DescribeWorkflow:input_type -> loopkeeper.coordinator.v1.DescribeWorkflowRequest
-	10, // 66: loopkeeper.coordinator.v1.CoordinatorService.Submit:input_type -> loopkeeper.coordinator.v1.SubmitRequest
-	13, // 67: loopkeeper.coordinator.v1.CoordinatorService.GetRun:input_type -> loopkeeper.coordinator.v1.GetRunRequest
-	25, // 68: loopkeeper.coordinator.v1.CoordinatorService.ListRuns:input_type -> loopkeeper.coordinator.v1.ListRunsRequest
-	27, // 69: loopkeeper.coordinator.v1.CoordinatorService.WatchRun:input_type -> loopkeeper.coordinator.v1.WatchRunRequest
-	29, // 70: loopkeeper.coordinator.v1.CoordinatorService.CancelRun:input_type -> loopkeeper.coordinator.v1.CancelRunRequest
-	31, // 71: loopkeeper.coordinator.v1.CoordinatorService.GetResult:input_type -> loopkeeper.coordinator.v1.GetResultRequest
-	34, // 72: loopkeeper.coordinator.v1.CoordinatorService.GetItems:input_type -> loopkeeper.coordinator.v1.GetItemsRequest
-	37, // 73: loopkeeper.coordinator.v1.CoordinatorService.GetTrace:input_type -> loopkeeper.coordinator.v1.GetTraceRequest
-	39, // 74: loopkeeper.coordinator.v1.CoordinatorService.ListNodes:input_type -> loopkeeper.coordinator.v1.ListNodesRequest
-	51, // 75: loopkeeper.coordinator.v1.CoordinatorService.Explain:input_type -> loopkeeper.coordinator.v1.ExplainRequest
-	56, // 76: loopkeeper.coordinator.v1.CoordinatorService.Fit:input_type -> loopkeeper.coordinator.v1.FitRequest
-	60, // 77: loopkeeper.coordinator.v1.CoordinatorService.UseNode:input_type -> loopkeeper.coordinator.v1.UseNodeRequest
-	62, // 78: loopkeeper.coordinator.v1.CoordinatorService.PullModel:input_type -> loopkeeper.coordinator.v1.PullModelRequest
-	1,  // 79: loopkeeper.coordinator.v1.CoordinatorService.Info:output_type -> loopkeeper.coordinator.v1.InfoResponse
-	3,  // 80: loopkeeper.coordinator.v1.CoordinatorService.PutArtifact:output_type -> loopkeeper.coordinator.v1.PutArtifactResponse
-	5,  // 81: loopkeeper.coordinator.v1.CoordinatorService.GetArtifact:output_type -> loopkeeper.coordinator.v1.GetArtifactResponse
-	9,  // 82: loopkeeper.coordinator.v1.CoordinatorService.DescribeWorkflow:output_type -> loopkeeper.coordinator.v1.DescribeWorkflowResponse
-	11, // 83: loopkeeper.coordinator.v1.CoordinatorService.Submit:output_type -> loopkeeper.coordinator.v1.SubmitResponse
-	14, // 84: loopkeeper.coordinator.v1.CoordinatorService.GetRun:output_type -> loopkeeper.coordinator.v1.GetRunResponse
-	26, // 85: loopkeeper.coordinator.v1.CoordinatorService.ListRuns:output_type -> loopkeeper.coordinator.v1.ListRunsResponse
-	28, // 86: loopkeeper.coordinator.v1.CoordinatorService.WatchRun:output_type -> loopkeeper.coordinator.v1.WatchRunResponse
-	30, // 87: loopkeeper.coordinator.v1.CoordinatorService.CancelRun:output_type -> loopkeeper.coordinator.v1.CancelRunResponse
-	32, // 88: loopkeeper.coordinator.v1.CoordinatorService.GetResult:output_type -> loopkeeper.coordinator.v1.GetResultResponse
-	35, // 89: loopkeeper.coordinator.v1.CoordinatorService.GetItems:output_type -> loopkeeper.coordinator.v1.GetItemsResponse
-	38, // 90: loopkeeper.coordinator.v1.CoordinatorService.GetTrace:output_type -> loopkeeper.coordinator.v1.GetTraceResponse
-	40, // 91: loopkeeper.coordinator.v1.CoordinatorService.ListNodes:output_type -> loopkeeper.coordinator.v1.ListNodesResponse
-	52, // 92: loopkeeper.coordinator.v1.CoordinatorService.Explain:output_type -> loopkeeper.coordinator.v1.ExplainResponse
-	57, // 93: loopkeeper.coordinator.v1.CoordinatorService.Fit:output_type -> loopkeeper.coordinator.v1.FitResponse
-	61, // 94: loopkeeper.coordinator.v1.CoordinatorService.UseNode:output_type -> loopkeeper.coordinator.v1.UseNodeResponse
-	63, // 95: loopkeeper.coordinator.v1.CoordinatorService.PullModel:output_type -> loopkeeper.coordinator.v1.PullModelResponse
-	79, // [79:96] is the sub-list for method output_type
-	62, // [62:79] is the sub-list for method input_type
-	62, // [62:62] is the sub-list for extension type_name
-	62, // [62:62] is the sub-list for extension extendee
-	0,  // [0:62] is the sub-list for field type_name
+	66, // 7: loopkeeper.coordinator.v1.Run.created:type_name -> google.protobuf.Timestamp
+	66, // 8: loopkeeper.coordinator.v1.Run.started:type_name -> google.protobuf.Timestamp
+	66, // 9: loopkeeper.coordinator.v1.Run.ended:type_name -> google.protobuf.Timestamp
+	20, // 10: loopkeeper.coordinator.v1.Run.steps:type_name -> loopkeeper.coordinator.v1.Step
+	21, // 11: loopkeeper.coordinator.v1.Run.items:type_name -> loopkeeper.coordinator.v1.Counts
+	22, // 12: loopkeeper.coordinator.v1.Run.nodes:type_name -> loopkeeper.coordinator.v1.NodeShare
+	23, // 13: loopkeeper.coordinator.v1.Run.in_flight:type_name -> loopkeeper.coordinator.v1.InFlight
+	24, // 14: loopkeeper.coordinator.v1.Run.waiting:type_name -> loopkeeper.coordinator.v1.Reason
+	25, // 15: loopkeeper.coordinator.v1.Run.failures:type_name -> loopkeeper.coordinator.v1.FailureGroup
+	17, // 16: loopkeeper.coordinator.v1.Run.limits:type_name -> loopkeeper.coordinator.v1.Limit
+	18, // 17: loopkeeper.coordinator.v1.Run.acceptance:type_name -> loopkeeper.coordinator.v1.Acceptance
+	19, // 18: loopkeeper.coordinator.v1.Run.phases:type_name -> loopkeeper.coordinator.v1.Phase
+	16, // 19: loopkeeper.coordinator.v1.Run.retry:type_name -> loopkeeper.coordinator.v1.Retry
+	21, // 20: loopkeeper.coordinator.v1.Step.items:type_name -> loopkeeper.coordinator.v1.Counts
+	66, // 21: loopkeeper.coordinator.v1.Step.started:type_name -> google.protobuf.Timestamp
+	66, // 22: loopkeeper.coordinator.v1.Step.ended:type_name -> google.protobuf.Timestamp
+	66, // 23: loopkeeper.coordinator.v1.InFlight.since:type_name -> google.protobuf.Timestamp
+	15, // 24: loopkeeper.coordinator.v1.ListRunsResponse.runs:type_name -> loopkeeper.coordinator.v1.Run
+	15, // 25: loopkeeper.coordinator.v1.WatchRunResponse.run:type_name -> loopkeeper.coordinator.v1.Run
+	15, // 26: loopkeeper.coordinator.v1.CancelRunResponse.run:type_name -> loopkeeper.coordinator.v1.Run
+	15, // 27: loopkeeper.coordinator.v1.GetResultResponse.run:type_name -> loopkeeper.coordinator.v1.Run
+	34, // 28: loopkeeper.coordinator.v1.GetResultResponse.outputs:type_name -> loopkeeper.coordinator.v1.Output
+	6,  // 29: loopkeeper.coordinator.v1.Output.ref:type_name -> loopkeeper.coordinator.v1.Ref
+	37, // 30: loopkeeper.coordinator.v1.GetItemsResponse.items:type_name -> loopkeeper.coordinator.v1.Item
+	66, // 31: loopkeeper.coordinator.v1.GetTraceResponse.time:type_name -> google.protobuf.Timestamp
+	47, // 32: loopkeeper.coordinator.v1.ListNodesResponse.nodes:type_name -> loopkeeper.coordinator.v1.Node
+	42, // 33: loopkeeper.coordinator.v1.ListNodesResponse.waiting:type_name -> loopkeeper.coordinator.v1.ModelQueue
+	43, // 34: loopkeeper.coordinator.v1.ListNodesResponse.resources:type_name -> loopkeeper.coordinator.v1.ResourceUse
+	44, // 35: loopkeeper.coordinator.v1.ListNodesResponse.findings:type_name -> loopkeeper.coordinator.v1.Finding
+	45, // 36: loopkeeper.coordinator.v1.ListNodesResponse.suggestions:type_name -> loopkeeper.coordinator.v1.Suggestion
+	46, // 37: loopkeeper.coordinator.v1.ListNodesResponse.pins:type_name -> loopkeeper.coordinator.v1.Pin
+	66, // 38: loopkeeper.coordinator.v1.Node.last_seen:type_name -> google.protobuf.Timestamp
+	67, // 39: loopkeeper.coordinator.v1.Node.report:type_name -> loopkeeper.worker.v1.NodeReport
+	48, // 40: loopkeeper.coordinator.v1.Node.claims:type_name -> loopkeeper.coordinator.v1.Claim
+	66, // 41: loopkeeper.coordinator.v1.Node.until:type_name -> google.protobuf.Timestamp
+	49, // 42: loopkeeper.coordinator.v1.Node.pools:type_name -> loopkeeper.coordinator.v1.PoolUse
+	50, // 43: loopkeeper.coordinator.v1.Node.incidents:type_name -> loopkeeper.coordinator.v1.Incident
+	51, // 44: loopkeeper.coordinator.v1.Node.pulls:type_name -> loopkeeper.coordinator.v1.Pull
+	66, // 45: loopkeeper.coordinator.v1.Claim.since:type_name -> google.protobuf.Timestamp
+	66, // 46: loopkeeper.coordinator.v1.Claim.idle:type_name -> google.protobuf.Timestamp
+	66, // 47: loopkeeper.coordinator.v1.Incident.time:type_name -> google.protobuf.Timestamp
+	54, // 48: loopkeeper.coordinator.v1.ExplainResponse.explanations:type_name -> loopkeeper.coordinator.v1.Explanation
+	54, // 49: loopkeeper.coordinator.v1.ExplainResponse.decisions:type_name -> loopkeeper.coordinator.v1.Explanation
+	50, // 50: loopkeeper.coordinator.v1.ExplainResponse.incidents:type_name -> loopkeeper.coordinator.v1.Incident
+	45, // 51: loopkeeper.coordinator.v1.ExplainResponse.suggestions:type_name -> loopkeeper.coordinator.v1.Suggestion
+	44, // 52: loopkeeper.coordinator.v1.ExplainResponse.findings:type_name -> loopkeeper.coordinator.v1.Finding
+	56, // 53: loopkeeper.coordinator.v1.Explanation.nodes:type_name -> loopkeeper.coordinator.v1.NodeVerdict
+	55, // 54: loopkeeper.coordinator.v1.Explanation.need:type_name -> loopkeeper.coordinator.v1.Need
+	66, // 55: loopkeeper.coordinator.v1.Explanation.at:type_name -> google.protobuf.Timestamp
+	68, // 56: loopkeeper.coordinator.v1.FitRequest.shape:type_name -> loopkeeper.worker.v1.Shape
+	59, // 57: loopkeeper.coordinator.v1.FitResponse.nodes:type_name -> loopkeeper.coordinator.v1.NodeFit
+	55, // 58: loopkeeper.coordinator.v1.NodeFit.need:type_name -> loopkeeper.coordinator.v1.Need
+	49, // 59: loopkeeper.coordinator.v1.NodeFit.pools:type_name -> loopkeeper.coordinator.v1.PoolUse
+	60, // 60: loopkeeper.coordinator.v1.NodeFit.evict:type_name -> loopkeeper.coordinator.v1.Eviction
+	47, // 61: loopkeeper.coordinator.v1.UseNodeResponse.node:type_name -> loopkeeper.coordinator.v1.Node
+	51, // 62: loopkeeper.coordinator.v1.PullModelResponse.pull:type_name -> loopkeeper.coordinator.v1.Pull
+	0,  // 63: loopkeeper.coordinator.v1.CoordinatorService.Info:input_type -> loopkeeper.coordinator.v1.InfoRequest
+	2,  // 64: loopkeeper.coordinator.v1.CoordinatorService.PutArtifact:input_type -> loopkeeper.coordinator.v1.PutArtifactRequest
+	4,  // 65: loopkeeper.coordinator.v1.CoordinatorService.GetArtifact:input_type -> loopkeeper.coordinator.v1.GetArtifactRequest
+	8,  // 66: loopkeeper.coordinator.v1.CoordinatorService.DescribeWorkflow:input_type -> loopkeeper.coordinator.v1.DescribeWorkflowRequest
+	10, // 67: loopkeeper.coordinator.v1.CoordinatorService.Submit:input_type -> loopkeeper.coordinator.v1.SubmitRequest
+	13, // 68: loopkeeper.coordinator.v1.CoordinatorService.GetRun:input_type -> loopkeeper.coordinator.v1.GetRunRequest
+	26, // 69: loopkeeper.coordinator.v1.CoordinatorService.ListRuns:input_type -> loopkeeper.coordinator.v1.ListRunsRequest
+	28, // 70: loopkeeper.coordinator.v1.CoordinatorService.WatchRun:input_type -> loopkeeper.coordinator.v1.WatchRunRequest
+	30, // 71: loopkeeper.coordinator.v1.CoordinatorService.CancelRun:input_type -> loopkeeper.coordinator.v1.CancelRunRequest
+	32, // 72: loopkeeper.coordinator.v1.CoordinatorService.GetResult:input_type -> loopkeeper.coordinator.v1.GetResultRequest
+	35, // 73: loopkeeper.coordinator.v1.CoordinatorService.GetItems:input_type -> loopkeeper.coordinator.v1.GetItemsRequest
+	38, // 74: loopkeeper.coordinator.v1.CoordinatorService.GetTrace:input_type -> loopkeeper.coordinator.v1.GetTraceRequest
+	40, // 75: loopkeeper.coordinator.v1.CoordinatorService.ListNodes:input_type -> loopkeeper.coordinator.v1.ListNodesRequest
+	52, // 76: loopkeeper.coordinator.v1.CoordinatorService.Explain:input_type -> loopkeeper.coordinator.v1.ExplainRequest
+	57, // 77: loopkeeper.coordinator.v1.CoordinatorService.Fit:input_type -> loopkeeper.coordinator.v1.FitRequest
+	61, // 78: loopkeeper.coordinator.v1.CoordinatorService.UseNode:input_type -> loopkeeper.coordinator.v1.UseNodeRequest
+	63, // 79: loopkeeper.coordinator.v1.CoordinatorService.PullModel:input_type -> loopkeeper.coordinator.v1.PullModelRequest
+	1,  // 80: loopkeeper.coordinator.v1.CoordinatorService.Info:output_type -> loopkeeper.coordinator.v1.InfoResponse
+	3,  // 81: loopkeeper.coordinator.v1.CoordinatorService.PutArtifact:output_type -> loopkeeper.coordinator.v1.PutArtifactResponse
+	5,  // 82: loopkeeper.coordinator.v1.CoordinatorService.GetArtifact:output_type -> loopkeeper.coordinator.v1.GetArtifactResponse
+	9,  // 83: loopkeeper.coordinator.v1.CoordinatorService.DescribeWorkflow:output_type -> loopkeeper.coordinator.v1.DescribeWorkflowResponse
+	11, // 84: loopkeeper.coordinator.v1.CoordinatorService.Submit:output_type -> loopkeeper.coordinator.v1.SubmitResponse
+	14, // 85: loopkeeper.coordinator.v1.CoordinatorService.GetRun:output_type -> loopkeeper.coordinator.v1.GetRunResponse
+	27, // 86: loopkeeper.coordinator.v1.CoordinatorService.ListRuns:output_type -> loopkeeper.coordinator.v1.ListRunsResponse
+	29, // 87: loopkeeper.coordinator.v1.CoordinatorService.WatchRun:output_type -> loopkeeper.coordinator.v1.WatchRunResponse
+	31, // 88: loopkeeper.coordinator.v1.CoordinatorService.CancelRun:output_type -> loopkeeper.coordinator.v1.CancelRunResponse
+	33, // 89: loopkeeper.coordinator.v1.CoordinatorService.GetResult:output_type -> loopkeeper.coordinator.v1.GetResultResponse
+	36, // 90: loopkeeper.coordinator.v1.CoordinatorService.GetItems:output_type -> loopkeeper.coordinator.v1.GetItemsResponse
+	39, // 91: loopkeeper.coordinator.v1.CoordinatorService.GetTrace:output_type -> loopkeeper.coordinator.v1.GetTraceResponse
+	41, // 92: loopkeeper.coordinator.v1.CoordinatorService.ListNodes:output_type -> loopkeeper.coordinator.v1.ListNodesResponse
+	53, // 93: loopkeeper.coordinator.v1.CoordinatorService.Explain:output_type -> loopkeeper.coordinator.v1.ExplainResponse
+	58, // 94: loopkeeper.coordinator.v1.CoordinatorService.Fit:output_type -> loopkeeper.coordinator.v1.FitResponse
+	62, // 95: loopkeeper.coordinator.v1.CoordinatorService.UseNode:output_type -> loopkeeper.coordinator.v1.UseNodeResponse
+	64, // 96: loopkeeper.coordinator.v1.CoordinatorService.PullModel:output_type -> loopkeeper.coordinator.v1.PullModelResponse
+	80, // [80:97] is the sub-list for method output_type
+	63, // [63:80] is the sub-list for method input_type
+	63, // [63:63] is the sub-list for extension type_name
+	63, // [63:63] is the sub-list for extension extendee
+	0,  // [0:63] is the sub-list for field type_name
 }
 
 func init() { file_loopkeeper_coordinator_v1_coordinator_proto_init() }
@@ -5920,21 +6005,21 @@ func file_loopkeeper_coordinator_v1_coordinator_proto_init() {
 		(*SubmitRequest_BuiltIn)(nil),
 		(*SubmitRequest_Bundle)(nil),
 	}
-	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[47].OneofWrappers = []any{}
 	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[48].OneofWrappers = []any{}
-	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[51].OneofWrappers = []any{
+	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[49].OneofWrappers = []any{}
+	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[52].OneofWrappers = []any{
 		(*ExplainRequest_Model)(nil),
 		(*ExplainRequest_RunId)(nil),
 	}
-	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[55].OneofWrappers = []any{}
-	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[58].OneofWrappers = []any{}
+	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[56].OneofWrappers = []any{}
+	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[59].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc), len(file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   65,
+			NumMessages:   66,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
