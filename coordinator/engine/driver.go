@@ -192,6 +192,7 @@ func (d *driver) tell(ctx context.Context, out reaction, heard int) error {
 			return err
 		}
 		rejects = append(rejects, bad...)
+		refuseSchema(&out.requests[i])
 	}
 	a := d.a
 	d.e.inbox.put(func(t *turn) {
