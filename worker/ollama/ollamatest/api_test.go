@@ -215,7 +215,7 @@ func TestStreamAndWholeAnswerAgree(t *testing.T) {
 
 // Where text and value land with thinking and format (research: judgement §2.1).
 func TestThinkingAndFormat(t *testing.T) {
-	models := append(SmallPresets(), Model{Name: "parser", Preset: "qwen3:8b", Parser: true})
+	models := append(SmallPresets(), Model{Name: "parser", Preset: "qwen3:8b", Kind: KindParser})
 	c := Client(New(Config{Memory: 80 << 30, Models: models}).Start(t), nil)
 	schema := `{"type":"object","required":["summary"],"properties":{"summary":{"type":"string"}}}`
 	yes, no := true, false

@@ -2,7 +2,6 @@ package ollamatest
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 )
 
@@ -94,10 +93,4 @@ func defaultContext(memory Bytes) int {
 }
 
 // modern says whether the rules of Ollama 0.30 and newer apply.
-func (c Config) modern() bool {
-	var major, minor int
-	if _, err := fmt.Sscanf(c.Version, "%d.%d", &major, &minor); err != nil {
-		return false
-	}
-	return major > 0 || minor >= 30
-}
+func (c Config) modern() bool { return c.since(0, 30, 0) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/ollama/ollama/api"
@@ -43,12 +44,15 @@ type output struct {
 func (s *Server) answer(ctx context.Context, out *lines, g *generation, r *runner, opts api.Options, fault Fault, cached int, loaded time.Time) (string, error) {
 	prompt := len(tokens(g.prompt))
 	if prompt > r.context {
-		if !g.truncate {
+		if !g.truncate && fault.Kind != SilentCut {
 			return "", refuse(http.StatusBadRequest, "the input length exceeds the context length")
 		}
 		prompt = r.context
+		if s.cfg.modern() { // ollama#17427
+			prompt = r.context/2 + 2
+		}
 	}
-	o, err := g.compose(opts, fault, r.context-prompt)
+	o, err := s.compose(g, opts, fault, r.context-prompt)
 	if err != nil {
 		return "", s.harm(ctx, g, err)
 	}
@@ -94,7 +98,7 @@ func finish(out *lines, g *generation, o output, all line, m api.Metrics) (strin
 	switch o.ending {
 	case ConnectionReset:
 		panic(http.ErrAbortHandler) // net/http tears the connection without a word
-	case StreamBroken:
+	case StreamBroken, RepeatAbort:
 		if !g.stream {
 			out.send(g.build(all)) // 200 with done false, as Ollama answers when it drops a repeating stream
 			out.flush()
@@ -108,8 +112,8 @@ func finish(out *lines, g *generation, o output, all line, m api.Metrics) (strin
 
 // compose makes the answer: what the model would say, what the fault makes of it, and what num_predict and the window
 // leave of it. room is how many tokens the window has left.
-func (g *generation) compose(opts api.Options, fault Fault, room int) (output, error) {
-	thinking, content, err := g.say(opts, fault)
+func (s *Server) compose(g *generation, opts api.Options, fault Fault, room int) (output, error) {
+	thinking, content, err := s.say(g, opts, fault)
 	if err != nil {
 		return output{}, err
 	}
@@ -127,6 +131,8 @@ func (g *generation) compose(opts api.Options, fault Fault, room int) (output, e
 		o.content, o.reason = o.content[:len(o.content)/2], "length"
 	case StreamBroken, ConnectionReset:
 		o.content = o.content[:len(o.content)/2]
+	case RepeatAbort:
+		o.content = append(o.content[:len(o.content)/2], slices.Repeat([]string{"\n"}, 31)...)
 	}
 	o.evaluated = len(o.thinking) + len(o.content)
 	if g.twoPasses() {
@@ -154,14 +160,13 @@ func (g *generation) twoPasses() bool {
 	return g.endpoint == "chat" && g.structured() && g.thinks()
 }
 
-// say is what the model would answer, struck by the fault. A value of a thinking generate lands in thinking, and a
-// parser model loses the format in a chat that does not think (research: judgement §2.1).
-func (g *generation) say(opts api.Options, fault Fault) (thinking, content string, err error) {
+// say is what the model would answer, struck by the fault.
+func (s *Server) say(g *generation, opts api.Options, fault Fault) (thinking, content string, err error) {
 	req := g.request(opts, fault)
 	if g.thinks() {
 		thinking = answer.Thoughts(req)
 	}
-	if content, err = g.content(req); err != nil {
+	if content, err = s.content(g, req); err != nil {
 		return "", "", err
 	}
 	switch fault.Kind {
@@ -173,19 +178,18 @@ func (g *generation) say(opts api.Options, fault Fault) (thinking, content strin
 		return thinking, answer.Text(req), nil
 	case SchemaViolation:
 		return thinking, `{"unexpected":true}`, nil
-	}
-	if g.structured() && g.endpoint == "generate" && g.thinks() {
+	case MisplacedValue:
 		return content, "", nil
 	}
-	return thinking, content, nil
+	thinking, content = g.route(thinking, content)
+	return thinking, g.stopped(content, opts.Stop), nil
 }
 
-func (g *generation) content(req answer.Request) (string, error) {
-	lost := g.endpoint == "chat" && g.model.Parser && !g.thinks()
-	if !g.structured() || lost {
+func (s *Server) content(g *generation, req answer.Request) (string, error) {
+	if !g.structured() || g.unapplied(s.cfg) {
 		return answer.Text(req), nil
 	}
-	schema := g.format
+	schema := g.schema(s.cfg)
 	switch {
 	case string(schema) == `"json"`:
 		schema = []byte(`{"type":"object","properties":{"answer":{"type":"string"}},"required":["answer"]}`)

@@ -18,6 +18,9 @@ const (
 	EmptyTurn       FaultKind = "empty_turn"                // white space only, done_reason stop
 	ThinkingOnly    FaultKind = "thinking_only"             // thoughts, then no content
 	TextForValue    FaultKind = "text_instead_of_structure" // prose although the call has a format; others are left alone
+	MisplacedValue  FaultKind = "json_in_thinking"          // the value comes as thinking; calls without format are left alone
+	RepeatAbort     FaultKind = "repeat_abort"              // status 200 and no done: the server drops an answer with 31 equal tokens in a row
+	SilentCut       FaultKind = "silent_truncation"         // a prompt beyond the context is cut, whatever the request says
 	SchemaViolation FaultKind = "schema_violation"          // JSON that the schema refuses; calls without format are left alone
 	Rejected        FaultKind = "rejected"                  // a verdict that does not pass; calls without format are left alone
 	Truncated       FaultKind = "truncated"                 // half of the answer, done_reason length
@@ -36,7 +39,7 @@ const (
 	KeepAliveLost   FaultKind = "keep_alive_lost"           // a request's keep_alive is ignored, and the server's own holds
 )
 
-var faultKinds = []FaultKind{EmptyTurn, ThinkingOnly, TextForValue, SchemaViolation, Rejected, Truncated, StreamBroken,
+var faultKinds = []FaultKind{EmptyTurn, ThinkingOnly, TextForValue, MisplacedValue, RepeatAbort, SilentCut, SchemaViolation, Rejected, Truncated, StreamBroken,
 	ConnectionReset, HTTP500, HTTP503, OutOfMemory, Slow, Hang, GPULost, StuckUnload, HungUnload, PSMisreport, CPULoad, KeepAliveLost}
 
 // occasion is what a fault can strike.
@@ -62,7 +65,7 @@ func (k FaultKind) strikes(o occasion) bool {
 		return o == keeping
 	case PSMisreport:
 		return o == reporting
-	case TextForValue, SchemaViolation, Rejected:
+	case TextForValue, MisplacedValue, SchemaViolation, Rejected:
 		return o == valueCall
 	}
 	return o == freeCall || o == valueCall
@@ -143,7 +146,15 @@ func (d *dice) roll(o occasion, model, prompt, key string) (Fault, int) {
 	return Fault{}, nth
 }
 
+// ProbePrompt is what a worker says that looks for the way on which a server applies a format.
+const ProbePrompt = "Fill in the form. Write nothing else and no spaces."
+
+// aimedAt leaves the probes of workers alone unless it is meant for them: they come when nobody has asked for anything, and
+// would use up what was meant for the first call.
 func (f Fault) aimedAt(model, prompt string) bool {
+	if prompt == ProbePrompt && f.Contains == "" {
+		return false
+	}
 	return (f.Model == "" || tagged(f.Model) == model) && strings.Contains(prompt, f.Contains)
 }
 

@@ -177,11 +177,6 @@ func (g *generation) structured() bool {
 	return len(g.format) > 0 && !slices.Contains([]string{"null", `""`}, string(g.format))
 }
 
-// thinks says whether the model will think: by default it does when it can.
-func (g *generation) thinks() bool {
-	return g.model.can("thinking") && (g.think == nil || g.think.Bool())
-}
-
 // key identifies the content of the call. Streaming and keep-alive change nothing about an answer.
 func (g *generation) key() string {
 	options, _ := json.Marshal(g.options) // decoded from JSON, so it cannot fail
@@ -195,16 +190,7 @@ func (g *generation) check() error {
 	if !g.model.can("completion") {
 		return refuse(http.StatusBadRequest, "%q does not support %s", g.asked, g.endpoint)
 	}
-	if g.think == nil {
-		return nil
-	}
-	if g.think.IsString() {
-		return refuse(http.StatusBadRequest, "think value %q is not supported for this model", g.think.String())
-	}
-	if g.think.Bool() && !g.model.can("thinking") {
-		return refuse(http.StatusBadRequest, "%q does not support thinking", g.asked)
-	}
-	return nil
+	return g.checkThink()
 }
 
 // run carries one call out and returns the done_reason of a whole answer.
@@ -255,7 +241,7 @@ func (s *Server) run(ctx context.Context, out *lines, g *generation, fault Fault
 // need turns a request's options into what the scheduler must provide.
 func (s *Server) need(m Model, options map[string]any, keepAlive *api.Duration) (api.Options, need, error) {
 	opts := api.DefaultOptions()
-	opts.NumCtx = cmp.Or(m.NumCtx, s.cfg.ContextLength)
+	opts.NumCtx, opts.Stop = cmp.Or(m.NumCtx, s.cfg.ContextLength), m.Stop
 	if err := opts.FromMap(options); err != nil {
 		return opts, need{}, err
 	}

@@ -32,7 +32,9 @@ type Model struct {
 	Context      int      `yaml:"context"`      // trained context, tokens
 	NumCtx       int      `yaml:"num_ctx"`      // PARAMETER num_ctx of the Modelfile; 0 = none
 	Capabilities []string `yaml:"capabilities"` // completion, tools, thinking, embedding, insert, vision
-	Parser       bool     `yaml:"parser"`       // a built-in parser as of qwen3.5: chat without thinking loses the format
+	Kind         Kind     `yaml:"kind"`         // how it thinks and is prompted; default: by family and capabilities
+	Stop         []string `yaml:"stop"`         // PARAMETER stop of the Modelfile
+	Control      []string `yaml:"control"`      // texts of its control tokens beside <|endoftext|>
 	PromptRate   float64  `yaml:"prompt_rate"`  // overrides Config.PromptRate
 	DecodeRate   float64  `yaml:"decode_rate"`  // overrides Config.DecodeRate
 }
@@ -70,6 +72,12 @@ func (m Model) complete() (Model, error) {
 	}
 	if m.Layers < 1 || m.Embedding < 1 || m.Heads < 1 || m.Context < 1 {
 		return m, fmt.Errorf("model %s: it is no preset, so layers, embedding and heads are needed", m.Name)
+	}
+	if m.Kind == "" {
+		m.Kind = m.defaultKind()
+	}
+	if !slices.Contains(kinds, m.Kind) {
+		return m, fmt.Errorf("model %s: kind %q is unknown; there are %v", m.Name, m.Kind, kinds)
 	}
 	m.KVHeads, m.HeadDim = cmp.Or(m.KVHeads, m.Heads), cmp.Or(m.HeadDim, m.Embedding/m.Heads)
 	m.FeedForward = cmp.Or(m.FeedForward, 4*m.Embedding)
@@ -153,6 +161,9 @@ func (m Model) info(verbose bool) map[string]any {
 			tokens[i], types[i] = fmt.Sprintf("t%d", i), 1
 		}
 		tokens[0], types[0] = "<|endoftext|>", 3
+		for i, c := range m.Control[:min(len(m.Control), m.Vocab-1)] {
+			tokens[i+1], types[i+1] = c, 3
+		}
 		kv["tokenizer.ggml.tokens"], kv["tokenizer.ggml.token_type"] = tokens, types
 	}
 	return kv
