@@ -174,7 +174,7 @@ func TestAScriptOfTheFirstInterfaceGoesOn(t *testing.T) {
 func TestAScriptOfALaterInterfaceWaits(t *testing.T) {
 	p := flow(t, `await sleep(60); return 1;`)
 	later := p
-	later.Code = []byte(strings.Replace(string(p.Code), "version: 2", "version: 3", 1))
+	later.Code = []byte(strings.Replace(string(p.Code), "version: 3", "version: 4", 1))
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, newFarm(1), Options{})
 		id := r.submit(p, nil)
@@ -184,7 +184,7 @@ func TestAScriptOfALaterInterfaceWaits(t *testing.T) {
 		r.opts.Host = swapped{host, later}
 		r.start()
 		r.until("it is parked", func() bool { return r.view(id).Status == run.Suspended })
-		if v := r.view(id); !strings.Contains(v.ParkedBy, "version 3") {
+		if v := r.view(id); !strings.Contains(v.ParkedBy, "version 4") {
 			t.Errorf("it is parked because of %q", v.ParkedBy)
 		}
 		r.e.Stop()

@@ -32,6 +32,8 @@ func Canonical(text []byte) (json.RawMessage, error) {
 	}
 }
 
+var errMore = errors.New("not JSON: more text after the value")
+
 // canonical has U+FFFD where Canonical refuses.
 func canonical(text []byte) (json.RawMessage, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -41,7 +43,7 @@ func canonical(text []byte) (json.RawMessage, error) {
 		return nil, fmt.Errorf("not JSON: %w", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("not JSON: more text after the value")
+		return nil, errMore
 	}
 	return appendCanonical(nil, value), nil
 }

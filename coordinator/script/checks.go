@@ -2,7 +2,6 @@ package script
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	"github.com/dop251/goja"
@@ -14,26 +13,15 @@ type asked struct {
 	answer    *goja.Promise
 }
 
-// question of a check, as the library reads it.
-type checkCall struct {
-	Pos   int             `json:"pos"`
-	Item  int             `json:"item"`
-	Value json.RawMessage `json:"value"`
-}
-
-// check has the script judge one value. A check that only computes is answered in this yield; one that reads a text first,
+// check has the script judge one value, as the question says. A check that only computes is answered in this yield; one that reads a text first,
 // in the yield after that.
-func (v *vm) check(d Delivery) (Yield, error) {
+func (v *vm) check(d Delivery, question goja.Value) (Yield, error) {
 	if d.Err != nil {
 		failure := &Failure{Kind: FailureKind(d.Err.Kind), Message: d.Err.Message, File: v.source.Name}
 		v.answered = append(v.answered, Checked{Pos: d.Pos, Item: d.Item, Failure: failure})
 		return v.yield(), nil
 	}
-	text, err := marshal(checkCall{Pos: d.Pos, Item: d.Item, Value: d.Value})
-	if err != nil {
-		return Yield{}, fmt.Errorf("check position %d: %w", d.Pos, err)
-	}
-	value, err := v.call("check", string(text))
+	value, err := v.call("check", question)
 	if err != nil {
 		return v.end(err), nil
 	}

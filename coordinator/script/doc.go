@@ -4,12 +4,14 @@
 //
 // Host and program meet in two global names, and nothing else may be added without a new InterfaceVersion:
 //
-//   - the host gives __loopkeeper_request(kind, json). For a note it returns undefined, else a promise of the delivery
-//     as JSON, {"pos":…,"value":…} or {"pos":…,"err":{"kind":…,"message":…,"step":…}}.
-//   - the program sets __loopkeeper_program, with version, describe(): json, run(json): Promise<json> and
-//     check(json): Promise<json>, which is given {"pos":…,"item":…,"value":…} and says {"passed":…,"reasons":[…]}.
-//     Version 1 had no version and no check.
+//   - the host gives __loopkeeper_request(kind, body), body an object or canonical JSON. For a note it returns undefined, else a
+//     promise of the delivery, {pos, value, objects} with every object of the value, or {pos, err: {kind, message, step}}; and on it
+//     canonical(value, what), which makes JSON.
+//   - the program sets __loopkeeper_program, with version, describe(): json, run(input): Promise<json> and
+//     check({pos, item, value}): Promise<json>, which says {"passed":…,"reasons":[…]}.
 //
-// Everything else, promises of values, canonical JSON, sources of outputs, the primitives themselves, is the library
+// Version 1 had no version and no check. Programs of version 2 take and give JSON in all places, and have the code for that in them.
+//
+// Everything else, promises of values, sources of outputs, the primitives themselves, is the library
 // under lib/, which is bundled into the program. An upgrade of the binary therefore never changes a run under way.
 package script

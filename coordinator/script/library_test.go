@@ -69,6 +69,47 @@ func TestWhatIsNoJSONIsRefusedByName(t *testing.T) {
 		`{"d":"1970-01-01T00:00:00.000Z","same":[[],[]]}`)
 }
 
+// What an object is in JSON is what JSON.stringify makes of it, where that is not nothing.
+func TestObjectsOfAllKindsLeaveAsJSONHasThem(t *testing.T) {
+	for text, form := range map[string]string{
+		`[-0, 1e21, 1e-7, 0.1 + 0.2, 5n]`:                                             `[0,1e+21,1e-7,0.30000000000000004,5]`,
+		`Object.assign(Object.create(null), { b: 1, a: 2 })`:                          `{"a":2,"b":1}`,
+		`new (class P { x = 1; get y() { return 2 } static z = 3 })()`:                `{"x":1}`,
+		`{ get a() { return "got" }, b: { toJSON() { return ["made"] } } }`:           `{"a":"got","b":["made"]}`,
+		`new Proxy({ a: 1 }, { get: () => 2 })`:                                       `{"a":2}`,
+		`[new Proxy([1, 2], {}), new (class extends Array {})(3).fill(0)]`:            `[[1,2],[0,0,0]]`,
+		`Object.defineProperty({ a: 1 }, "hidden", { value: 2 })`:                     `{"a":1}`,
+		`{ [Symbol("s")]: 1, 10: "ten", 9: "nine", "\u00e9": "\ufffd", "\ufffd": 1 }`: `{"10":"ten","9":"nine","é":"�","�":1}`,
+		`Array(3000).fill(0).reduce((inner) => [inner], 0)[0].length`:                 `1`,
+	} {
+		want(t, returned(t, `export default () => (`+text+`)`, `{}`), form)
+	}
+	for text, message := range map[string]string{
+		`[1, , 3]`:       "output.value[1] is undefined",
+		`new String("")`: "output.value is of the type String",
+		`{ a: { toJSON() { throw new Error("no form") } } }`:                                        "no form",
+		`(() => { const again = () => ({ toJSON: again }); return again() })()`:                     "nested deeper",
+		`[Array(5000).fill(0).reduce((inner) => [inner], 0)]`:                                       "nested deeper",
+		`new Proxy({}, { ownKeys() { throw new Error("locked") } })`:                                "locked",
+		`(() => { const p = Proxy.revocable([], {}); p.revoke(); return p.proxy })()`:               "revoked",
+		`(() => { class Odd { get [Symbol.toStringTag]() { return "Odd" } }; return new Odd() })()`: "is of the type Odd",
+	} {
+		f := failed(t, NewHost(Limits{}), `import { output } from "loopkeeper"; export default () => { output("x", `+text+`) }`)
+		if !strings.Contains(f.Message, message) || f.Line != 1 {
+			t.Errorf("%s: %v, want %q", text, f, message)
+		}
+	}
+}
+
+// Values come as JSON.parse makes them, whatever a script has done to the prototypes.
+func TestValuesArriveAsTheirOwn(t *testing.T) {
+	want(t, returned(t, `import { generate } from "loopkeeper";
+		const set = () => { throw new Error("a setter saw it") };
+		for (const name of ["a", "x", "pos", "objects"]) Object.defineProperty(Object.prototype, name, { set, get: () => undefined });
+		export default (input: any) => [input.a === Infinity, Object.keys(input).join(), Object.getPrototypeOf(input.l) === Array.prototype, typeof input.big, Object.keys(input.l[1])]`,
+		`{"b":{"x":1},"a":1e400,"10":0,"9":0,"l":[-0.0,{"__proto__":1}],"big":-9007199254740992}`), `[true,"9,10,a,b,big,l",true,"bigint",["__proto__"]]`)
+}
+
 func TestCanonicalIsTheLibrarysForm(t *testing.T) {
 	for _, text := range []string{`{"b":1, "a":{"😀":1,"\ufb33":2,"\u2028":"\u007f\u001f"}}`, ` [1.50, 12345678901234567890] `, `"<&>"`} {
 		got, err := Canonical([]byte(text))

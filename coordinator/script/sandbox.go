@@ -18,7 +18,7 @@ const (
 
 // InterfaceVersion is the version of what host and program say to each other: the two globals, the kinds of requests
 // and the form of deliveries. A program says which it was made for, and every earlier one goes on to run.
-const InterfaceVersion = 2
+const InterfaceVersion = 3
 
 // maxCallDepth is how deep functions may call each other. goja needs some 500 bytes of Go stack for a frame of script
 // and a few kB where a built-in calls back, so this stays below the child's stack limit.

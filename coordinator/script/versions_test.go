@@ -38,11 +38,43 @@ generate {"item":["text"],"model":"m","prompt":"p"}`)
 	})
 }
 
+// testdata/interface2.js was bundled by the last version whose programs take and give JSON.
+func TestAProgramOfTheSecondInterfaceStillRuns(t *testing.T) {
+	code, err := os.ReadFile("testdata/interface2.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	onBoth(t, func(t *testing.T, host Host) {
+		s, y, err := host.Start(context.Background(), Start{Program: Program{Name: "flow.ts", Code: code}, Seed: 7, Clock: anchor,
+			Input: json.RawMessage(`{"n":[12345678901234567890]}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		r := &run{t, s, y, anchor}
+		want(t, lines(y.Requests), `
+log {"level":"info","text":"start 63cb044c-e698-453a-b3d3-3fda77cb53fc"}
+generate {"check":true,"item":[12345678901234567890],"model":"m","prompt":"p","schema":{}}`)
+		value := `{"ok":false,"n":-12345678901234567890}`
+		if got := r.deliver(Delivery{Pos: 1, Check: true, Value: json.RawMessage(value)}).Checks; len(got) != 1 || got[0].Passed || strings.Join(got[0].Reasons, "") != "not ok" {
+			t.Errorf("checks = %+v", got)
+		}
+		want(t, lines(r.value(1, value).Requests), `
+output {"name":"n","sources":[1],"value":{"n":-12345678901234567890,"ok":false}}
+approve {"show":[{"at":"1970-01-01T00:00:00.000Z"}],"title":"go on?"}`)
+		want(t, lines(r.value(3, `{"outcome":"approved"}`).Requests), `read {"ref":"aa"}`)
+		last := r.deliver(Delivery{Pos: 4, Err: &CallError{Kind: "missing_artifact", Message: "no", Step: 4}})
+		if last.End == nil || string(last.End.Value) != `["missing_artifact",4,"approved"]` {
+			t.Errorf("end = %+v", last.End)
+		}
+	})
+}
+
 // A run of a later version is not broken: it waits for a loopkeeper that knows its interface.
 func TestAProgramOfALaterInterfaceIsNotRun(t *testing.T) {
 	p := bundled(t, `export default () => 1`)
-	p.Code = []byte(strings.Replace(string(p.Code), "version: 2", "version: 3", 1))
-	if f := failedProgram(t, NewHost(Limits{}), p); f.Kind != Incompatible || !strings.Contains(f.Message, "version 3") {
+	p.Code = []byte(strings.Replace(string(p.Code), "version: 3", "version: 4", 1))
+	if f := failedProgram(t, NewHost(Limits{}), p); f.Kind != Incompatible || !strings.Contains(f.Message, "version 4") {
 		t.Errorf("failure = %v", f)
 	}
 }

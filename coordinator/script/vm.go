@@ -1,7 +1,6 @@
 package script
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,8 +18,10 @@ var noteKinds = map[string]bool{
 // vm is one runtime with its program loaded: the part of a session that is the same in this process and in a child.
 type vm struct {
 	js        *goja.Runtime
+	border    border
 	source    Program
 	program   *goja.Object
+	version   int64 // of the interface that the program was made for
 	clock     time.Time
 	next      int                     // position of the next request
 	fresh     []Request               // made since the last yield
@@ -40,6 +41,7 @@ func newVM(seed int64, clock time.Time) (*vm, error) {
 	if v.js, err = newRuntime(seed, func() time.Time { return v.clock }); err != nil {
 		return nil, err
 	}
+	v.border = newBorder(v.js)
 	v.js.SetPromiseRejectionTracker(v.trackRejection)
 	return v, nil
 }
@@ -51,7 +53,7 @@ func (v *vm) load(p Program) error {
 	if err != nil {
 		return &Failure{Kind: Syntax, Message: err.Error(), File: p.Name}
 	}
-	if err := v.js.Set(requestGlobal, v.request); err != nil {
+	if err := v.offer(); err != nil {
 		return fmt.Errorf("prepare the sandbox: %w", err)
 	}
 	if _, err := v.js.RunProgram(code); err != nil {
@@ -61,9 +63,12 @@ func (v *vm) load(p Program) error {
 	if !ok {
 		return &Failure{Kind: Syntax, Message: "the program was not bundled by loopkeeper", File: p.Name}
 	}
-	if version := object.Get("version"); version != nil && version.ToInteger() > InterfaceVersion {
+	if version := object.Get("version"); version != nil {
+		v.version = version.ToInteger()
+	}
+	if v.version > InterfaceVersion {
 		return &Failure{Kind: Incompatible, File: p.Name, Message: fmt.Sprintf("the program speaks version %d of the script interface and this "+
-			"loopkeeper knows %d: go on with the loopkeeper that the run was started with, or a later one", version.ToInteger(), InterfaceVersion)}
+			"loopkeeper knows %d: go on with the loopkeeper that the run was started with, or a later one", v.version, InterfaceVersion)}
 	}
 	v.program = object
 	return v.js.GlobalObject().Set(programGlobal, goja.Undefined()) // a var cannot be deleted
@@ -74,7 +79,7 @@ func (v *vm) describe(p Program) (Interface, error) {
 	if err := v.load(p); err != nil {
 		return Interface{}, err
 	}
-	value, err := v.call("describe", "")
+	value, err := v.call("describe", goja.Undefined())
 	if err != nil {
 		return Interface{}, err
 	}
@@ -90,14 +95,11 @@ func (v *vm) start(p Program, input json.RawMessage) Yield {
 	if err := v.load(p); err != nil {
 		return v.end(err)
 	}
-	input, err := ordered(input)
+	given, _, err := v.given(input)
 	if err != nil {
 		return v.end(fmt.Errorf("the input: %w", err))
 	}
-	if len(input) == 0 {
-		input = json.RawMessage("null")
-	}
-	value, err := v.call("run", string(input))
+	value, err := v.call("run", given)
 	if err != nil {
 		return v.end(err)
 	}
@@ -109,10 +111,29 @@ func (v *vm) start(p Program, input json.RawMessage) Yield {
 	return v.yield()
 }
 
-// request is the one function that the library calls. It returns a promise of the delivery as JSON, or undefined for a
-// note.
-func (v *vm) request(kind, body string) goja.Value {
-	r := Request{Pos: v.next, Kind: kind, Body: json.RawMessage(body), Note: noteKinds[kind]}
+// offer gives the program the host's one function, and on it the one that makes canonical JSON.
+func (v *vm) offer() error {
+	request := v.js.ToValue(v.request).(*goja.Object)
+	if err := request.Set("canonical", v.canonical); err != nil {
+		return err
+	}
+	return v.js.Set(requestGlobal, request)
+}
+
+func (v *vm) canonical(c goja.FunctionCall) goja.Value {
+	return v.js.ToValue(string(v.border.canonical(c.Argument(0), c.Argument(1).String())))
+}
+
+// request takes a kind and a body: an object, or canonical JSON. It returns a promise of the delivery, or undefined for a note.
+func (v *vm) request(c goja.FunctionCall) goja.Value {
+	kind := c.Argument(0).String()
+	var body []byte
+	if text, ok := c.Argument(1).(goja.String); ok {
+		body = []byte(text.String())
+	} else {
+		body = v.border.canonical(c.Argument(1), kind) // may call the script, which may make requests
+	}
+	r := Request{Pos: v.next, Kind: kind, Body: body, Note: noteKinds[kind]}
 	v.next++
 	v.fresh = append(v.fresh, r)
 	if r.Note {
@@ -131,13 +152,13 @@ func (v *vm) trackRejection(p *goja.Promise, operation goja.PromiseRejectionOper
 	v.unhandled = slices.DeleteFunc(v.unhandled, func(other *goja.Promise) bool { return other == p })
 }
 
-// call calls a function of the program with one text.
-func (v *vm) call(name, argument string) (goja.Value, error) {
+// call calls a function of the program.
+func (v *vm) call(name string, argument goja.Value) (goja.Value, error) {
 	function, ok := goja.AssertFunction(v.program.Get(name))
 	if !ok {
 		return nil, &Failure{Kind: Syntax, Message: "the program was not bundled by loopkeeper: it has no " + name}
 	}
-	value, err := function(goja.Undefined(), v.js.ToValue(argument))
+	value, err := function(goja.Undefined(), argument)
 	if err != nil {
 		return nil, v.failure(err)
 	}
@@ -153,42 +174,20 @@ func (v *vm) deliver(d Delivery) (Yield, error) {
 	if !ok || v.ended {
 		return Yield{}, fmt.Errorf("deliver position %d: %w", d.Pos, errNotPending)
 	}
-	var err error
-	if d.Value, err = ordered(d.Value); err != nil {
+	value, err := v.delivered(d)
+	if err != nil {
 		return Yield{}, fmt.Errorf("deliver position %d: %w", d.Pos, err)
 	}
 	v.clock = d.Time
 	v.heard++
 	if d.Check {
-		return v.check(d)
+		return v.check(d, value)
 	}
 	delete(v.pending, d.Pos)
-	text, err := settled(d)
-	if err != nil {
-		return Yield{}, fmt.Errorf("deliver position %d: %w", d.Pos, err)
-	}
-	if err := resolve(text); err != nil {
+	if err := resolve(value); err != nil {
 		return v.end(v.failure(err)), nil
 	}
 	return v.yield(), nil
-}
-
-// ordered returns a value with the one order of keys in which a script sees it, whoever wrote it down in between: a script
-// that makes a text of an object makes the same text in a replay.
-func ordered(value json.RawMessage) (json.RawMessage, error) {
-	if len(value) == 0 {
-		return nil, nil
-	}
-	return canonical(value)
-}
-
-// settled is a delivery as the library reads it: {"pos":…,"value":…} or {"pos":…,"err":…}.
-func settled(d Delivery) (string, error) {
-	if d.Err == nil {
-		return fmt.Sprintf(`{"pos":%d,"value":%s}`, d.Pos, cmp.Or(string(d.Value), "null")), nil
-	}
-	failure, err := marshal(d.Err)
-	return fmt.Sprintf(`{"err":%s,"pos":%d}`, failure, d.Pos), err
 }
 
 // yield says what the script did since the last yield. It ends when the default function has thrown, or has returned and

@@ -1,6 +1,6 @@
 // Code that judges: as an option of a call, answered when the host asks, and as a primitive of its own.
 import type * as api from "loopkeeper";
-import { canonical, parse } from "./json";
+import { canonical } from "./border";
 import { log } from "./notes";
 import { withoutFacts } from "./text";
 
@@ -28,8 +28,7 @@ export async function asked<T>(
 }
 
 /** Answers the host's question whether a value of the call at a position is good. */
-export async function answer(json: string): Promise<string> {
-  const { pos, item = 0, value } = parse(json) as { pos: number; item?: number; value: any };
+export async function answer({ pos, item, value }: { pos: number; item: number; value: any }): Promise<string> {
   const at = open.get(pos);
   if (!at) throw new Error(`no check is under way for step ${pos}`);
   if (at.plainText) withoutFacts(value);

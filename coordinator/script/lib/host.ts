@@ -1,13 +1,6 @@
-// The one place that talks to the host. The host gives one function and takes it away from nobody: this module removes
-// it from the global object before any other code can see it.
-import { canonical, parse } from "./json";
+// Calls of the host: what a script asks for, by position, and what it is given.
+import { canonical, request } from "./border";
 import { remember } from "./sources";
-
-type Request = (kind: string, json: string) => Promise<string> | undefined;
-
-const holder = globalThis as { __loopkeeper_request?: Request };
-const request = holder.__loopkeeper_request as Request;
-delete holder.__loopkeeper_request;
 
 let running = false;
 let position = 0; // of the next request
@@ -19,9 +12,10 @@ export function begin(): void {
   for (const [kind, json] of early) send(kind, json);
 }
 
-function send(kind: string, json: string): Promise<string> | undefined {
+function send(kind: string, body: object | string): Promise<unknown> | undefined {
+  const delivered = request(kind, body); // which may call the script: it writes the body
   position++;
-  return request(kind, json);
+  return delivered;
 }
 
 /** A step that failed for good. It is made when the step is called, so that its stack names the script's own line. */
@@ -38,6 +32,7 @@ Object.defineProperties(StepError.prototype, { name: { value: "StepError" }, kin
 interface Delivered {
   pos: number;
   value?: unknown;
+  objects?: object[]; // every one in value
   err?: { kind: string; message: string; step: number };
 }
 
@@ -57,18 +52,17 @@ export function onRollback(told: (position: number) => boolean): void {
 export async function call<T>(kind: string, body: object, from?: number): Promise<T> {
   if (!running) throw new Error(`${kind} can only be called while the workflow runs, not while its file loads`);
   const failure = new StepError();
-  const delivered: Delivered = parse((await send(kind, canonical(body, kind))) as string);
+  const delivered = (await send(kind, body)) as Delivered;
   if (delivered.err) {
     if (delivered.err.kind === "rolled_back" && rolledBack(delivered.pos)) await new Promise(() => {});
     throw Object.assign(failure, delivered.err);
   }
-  remember(delivered.value, from ?? delivered.pos);
+  remember(delivered.value, delivered.objects as object[], from ?? delivered.pos);
   return delivered.value as T;
 }
 
 /** Tells the host something that needs no answer. */
 export function note(kind: string, body: object): void {
-  const json = canonical(body, kind);
-  if (running) send(kind, json);
-  else early.push([kind, json]);
+  if (running) send(kind, body);
+  else early.push([kind, canonical(body, kind)]);
 }

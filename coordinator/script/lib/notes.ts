@@ -1,5 +1,5 @@
 // What a script tells without waiting for an answer.
-import { canonical } from "./json";
+import { canonical } from "./border";
 import { note } from "./host";
 import { sourcesOf, stepsSoFar } from "./sources";
 

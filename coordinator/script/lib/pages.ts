@@ -2,7 +2,7 @@
 import type * as api from "loopkeeper";
 import { placeItems } from "./collected";
 import { call } from "./host";
-import { canonical } from "./json";
+import { canonical } from "./border";
 import { collect } from "./notes";
 
 const largestPage = 1000;

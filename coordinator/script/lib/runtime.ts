@@ -1,7 +1,7 @@
 // What a program offers its host: its interface, and a way to run it.
 import { answer } from "./checks";
+import { canonical } from "./border";
 import { begin } from "./host";
-import { canonical, parse } from "./json";
 import { console, output } from "./notes";
 
 Object.defineProperty(globalThis, "console", { value: console });
@@ -25,12 +25,12 @@ export function start(workflow: Workflow, file: string, comment: string) {
     return canonical({ description: String(description), params }, file);
   }
 
-  async function run(input: string): Promise<string> {
+  async function run(input: unknown): Promise<string> {
     begin();
-    const value = await main()(parse(input));
+    const value = await main()(input);
     if (value !== undefined) output("result", value);
     return value === undefined ? "null" : canonical(value, "the result");
   }
 
-  return { version: 2, describe, run, check: answer };
+  return { version: 3, describe, run, check: answer };
 }

@@ -4,18 +4,11 @@ const objects = new WeakMap<object, number>();
 const texts = new Map<string, number>();
 const succeeded: number[] = [];
 
-/** Notes that step delivered value, for all objects in it; a text is known by its content. */
-export function remember(value: unknown, step: number): void {
+/** Notes that step delivered value and all objects in it; a text is known by its content. */
+export function remember(value: unknown, within: readonly object[], step: number): void {
   succeeded.push(step);
   if (typeof value === "string") texts.set(fingerprint(value), step);
-  else mark(value, step);
-}
-
-function mark(value: unknown, step: number): void {
-  if (typeof value !== "object" || value === null) return;
-  objects.set(value, step);
-  const children = Object.values(value);
-  for (let i = 0; i < children.length; i++) if (typeof children[i] === "object") mark(children[i], step);
+  for (let i = 0; i < within.length; i++) objects.set(within[i], step);
 }
 
 /** Returns made, which the library built from a delivered object, as delivered by the same step. */
