@@ -1,0 +1,92 @@
+package relay
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// Interval is a rate with its 95 % interval.
+type Interval struct {
+	Rate float64 `json:"rate"`
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+// Holds says whether a rate lies in the interval.
+func (i Interval) Holds(rate float64) bool { return i.Low <= rate && rate <= i.High }
+
+// Wilson is the score interval of hits among n (Wilson 1927): it stays within 0 and 1, and says something about 0 of 20, too.
+func Wilson(hits, n int) Interval {
+	if n == 0 {
+		return Interval{High: 1}
+	}
+	const z = 1.959964
+	p, m := float64(hits)/float64(n), float64(n)
+	mid := (p + z*z/(2*m)) / (1 + z*z/m)
+	half := z / (1 + z*z/m) * math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
+	return Interval{p, max(0, mid-half), min(1, mid+half)}
+}
+
+// Bootstrap is the percentile interval of a mean over runs, which are what is drawn again: calls of one run go wrong together.
+func Bootstrap(values []float64, seed uint64) Interval {
+	if len(values) == 0 {
+		return Interval{High: math.Inf(1)}
+	}
+	const rounds = 2000
+	r := rand.New(rand.NewPCG(seed, 1))
+	means := make([]float64, rounds)
+	for i := range means {
+		sum := 0.0
+		for range values {
+			sum += values[r.IntN(len(values))]
+		}
+		means[i] = sum / float64(len(values))
+	}
+	slices.Sort(means)
+	mean := 0.0
+	for _, v := range values {
+		mean += v
+	}
+	return Interval{mean / float64(len(values)), means[rounds*25/1000], means[rounds*975/1000]}
+}
+
+// McNemar is the exact two-sided p of pairs of runs of the same task: better are those that only the first arm ended well, worse those
+// that only the second did. Pairs that agree say nothing.
+func McNemar(better, worse int) float64 {
+	n, k := better+worse, min(better, worse)
+	if n == 0 {
+		return 1
+	}
+	p := 0.0
+	for i := 0; i <= k; i++ {
+		p += math.Exp(lchoose(n, i) - float64(n)*math.Ln2)
+	}
+	return min(1, 2*p)
+}
+
+func lchoose(n, k int) float64 {
+	a, _ := math.Lgamma(float64(n + 1))
+	b, _ := math.Lgamma(float64(k + 1))
+	c, _ := math.Lgamma(float64(n - k + 1))
+	return a - b - c
+}
+
+// PassAll is the share of tasks that end well in all of k tries, estimated without bias from successes of tries each (τ-bench, Yao et al.
+// 2024). Tasks with fewer tries than k are left out.
+func PassAll(successes, tries []int, k int) float64 {
+	sum, n := 0.0, 0
+	for i, t := range tries {
+		if t < k {
+			continue
+		}
+		n++
+		if successes[i] >= k {
+			sum += math.Exp(lchoose(successes[i], k) - lchoose(t, k))
+		}
+	}
+	if n == 0 {
+		return math.NaN()
+	}
+	return sum / float64(n)
+}
