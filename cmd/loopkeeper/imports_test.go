@@ -31,7 +31,7 @@ var layers = []layer{
 	{tree: "coordinator/script", imports: []string{"coordinator/run", "scheduler", "proto"}},
 	{tree: "coordinator/workflows", imports: []string{"coordinator/script", "proto"}},
 	{tree: "coordinator/engine", imports: []string{
-		"coordinator/run", "coordinator/ledger", "coordinator/script", "coordinator/workflows", "scheduler", "proto"}},
+		"coordinator/run", "coordinator/ledger", "coordinator/params", "coordinator/script", "coordinator/workflows", "scheduler", "proto"}},
 }
 
 // layerOf returns the layer that a folder of this module belongs to.

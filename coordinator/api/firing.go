@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
+	"github.com/loopkeeper/loopkeeper/coordinator/params"
 	"github.com/loopkeeper/loopkeeper/coordinator/schedule"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
@@ -60,20 +61,20 @@ func readParams(params json.RawMessage) (s paramSchema) {
 }
 
 // filesParam is the parameter that takes the files of a watched folder: the one called files, or else the only one that takes several.
-func filesParam(params json.RawMessage) (string, error) {
+func filesParam(declared json.RawMessage) (string, error) {
 	const usual = "files"
-	if params == nil {
+	if declared == nil {
 		return usual, nil
 	}
-	schema := readParams(params)
+	schema := readParams(declared)
 	var all []string
 	for name, p := range schema.Properties {
-		if p.Type == "array" && p.Items.Format == FileFormat {
+		if p.Type == "array" && p.Items.Format == params.FileFormat {
 			all = append(all, name)
 		}
 	}
 	switch {
-	case schema.Properties[usual].Items.Format == FileFormat:
+	case schema.Properties[usual].Items.Format == params.FileFormat:
 		return usual, nil
 	case len(all) == 1:
 		return all[0], nil

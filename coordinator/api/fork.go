@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/engine"
+	"github.com/loopkeeper/loopkeeper/coordinator/params"
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
 	"github.com/loopkeeper/loopkeeper/coordinator/script"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
@@ -121,7 +122,7 @@ func (s *Server) forkInput(ctx context.Context, base run.Created, p script.Progr
 	}
 	i, err := s.describe(ctx, p)
 	if err == nil {
-		err = checkInput(i.ParamsSchema, input)
+		err = params.Check(i.ParamsSchema, input)
 	}
 	if err == nil {
 		err = s.checkRefs(ctx, input, false)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loopkeeper/loopkeeper/coordinator/engine"
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
+	"github.com/loopkeeper/loopkeeper/coordinator/params"
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
 	"github.com/loopkeeper/loopkeeper/coordinator/workflows"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
@@ -108,7 +109,7 @@ func hashed(raw json.RawMessage) []byte {
 func withoutNames(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		if sha, ok := v["ref"].(string); ok && isDigest(sha) {
+		if sha, ok := v["ref"].(string); ok && params.IsDigest(sha) {
 			return map[string]any{"ref": sha}
 		}
 		for key, x := range v {

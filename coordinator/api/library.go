@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loopkeeper/loopkeeper/coordinator/params"
 	"github.com/loopkeeper/loopkeeper/coordinator/script"
 	"github.com/loopkeeper/loopkeeper/coordinator/workflows"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
@@ -114,7 +115,7 @@ func (s *Server) addWorkflow(ctx context.Context, r *coordinatorv1.AddWorkflowRe
 		return nil, err
 	}
 	if i.ParamsSchema != nil {
-		if _, _, err := compileParams(i.ParamsSchema); err != nil {
+		if err := params.Declared(i.ParamsSchema); err != nil {
 			return nil, err
 		}
 	}

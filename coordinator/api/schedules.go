@@ -16,6 +16,7 @@ import (
 
 	"github.com/loopkeeper/loopkeeper/coordinator/dispatch"
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
+	"github.com/loopkeeper/loopkeeper/coordinator/params"
 	"github.com/loopkeeper/loopkeeper/coordinator/schedule"
 	"github.com/loopkeeper/loopkeeper/coordinator/script"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
@@ -156,7 +157,7 @@ func (x *Schedules) checkWork(ctx context.Context, spec schedule.Spec, p script.
 			notes = append(notes, fmt.Sprintf("the folder cannot be looked at yet: %v", err))
 		}
 	}
-	if err := checkInput(i.ParamsSchema, input); err != nil {
+	if err := params.Check(i.ParamsSchema, input); err != nil {
 		return nil, err
 	}
 	if err := x.s.checkRefs(ctx, spec.Input, builtIn); err != nil {
@@ -178,7 +179,7 @@ func notesOf(spec schedule.Spec, bundle, builtIn bool) (notes []string) {
 		notes = append(notes, "each firing takes the workflow that is called "+spec.Workflow+" by then")
 	}
 	var in any
-	if json.Unmarshal(spec.Input, &in) == nil && len(refs(in)) > 0 {
+	if json.Unmarshal(spec.Input, &in) == nil && len(params.Refs(in)) > 0 {
 		notes = append(notes, "files in the input are kept as they are now")
 	}
 	if spec.Reach != schedule.Act {

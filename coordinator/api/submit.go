@@ -11,6 +11,7 @@ import (
 
 	"github.com/loopkeeper/loopkeeper/coordinator/dispatch"
 	"github.com/loopkeeper/loopkeeper/coordinator/engine"
+	"github.com/loopkeeper/loopkeeper/coordinator/params"
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
 	"github.com/loopkeeper/loopkeeper/coordinator/script"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
@@ -72,7 +73,7 @@ func (s *Server) submit(ctx context.Context, r *coordinatorv1.SubmitRequest) (*c
 	if err != nil {
 		return nil, err
 	}
-	if err := checkInput(iface.ParamsSchema, input); err != nil {
+	if err := params.Check(iface.ParamsSchema, input); err != nil {
 		return nil, err
 	}
 	if err := s.checkRefs(ctx, input, builtIn); err != nil {
@@ -204,6 +205,9 @@ func cannotFit(why scheduler.Explanation) error {
 	return e.WithNext("choose a smaller model or a smaller quantisation")
 }
 
+// mostMissing is how many texts that are not here are named.
+const mostMissing = 5
+
 // checkRefs makes sure that every body the input names is here, and when they are sent as they are, as the built-in workflows do,
 // that a call can carry each; a script may read and split one. MissingArtifact lists the hashes that are not here.
 func (s *Server) checkRefs(ctx context.Context, input json.RawMessage, sent bool) error {
@@ -212,25 +216,25 @@ func (s *Server) checkRefs(ctx context.Context, input json.RawMessage, sent bool
 		return apierr.Wrap(err, apierr.InvalidArgument, "read the input")
 	}
 	var at, missing []string
-	for _, r := range refs(v) {
-		has, err := s.o.Store.HasArtifact(ctx, r.sha)
+	for _, r := range params.Refs(v) {
+		has, err := s.o.Store.HasArtifact(ctx, r.SHA256)
 		if err != nil {
 			return err
 		}
-		if has && sent && !strings.HasSuffix(r.at, "/lines") && (r.bytes < 0 || r.bytes > dispatch.BodyLimit) {
+		if has && sent && !strings.HasSuffix(r.At, "/lines") && (r.Bytes < 0 || r.Bytes > dispatch.BodyLimit) {
 			if err := s.checkSize(ctx, r); err != nil {
 				return err
 			}
 		}
 		if !has {
-			at, missing = append(at, fmt.Sprintf("%s %s (%.12s…)", r.at, r.name, r.sha)), append(missing, r.sha)
+			at, missing = append(at, fmt.Sprintf("%s %s (%.12s…)", r.At, r.Name, r.SHA256)), append(missing, r.SHA256)
 		}
 	}
 	if len(missing) == 0 {
 		return nil
 	}
-	if more := len(at) - mostFaults; more > 0 {
-		at = append(at[:mostFaults], fmt.Sprintf("and %d more", more))
+	if more := len(at) - mostMissing; more > 0 {
+		at = append(at[:mostMissing], fmt.Sprintf("and %d more", more))
 	}
 	e := apierr.New(apierr.MissingArtifact, "the input names texts that were not uploaded: %s", strings.Join(at, "; "))
 	e.Details = missing
@@ -238,8 +242,8 @@ func (s *Server) checkRefs(ctx context.Context, input json.RawMessage, sent bool
 }
 
 // checkSize refuses a body that no call can carry, which every attempt would otherwise fail on.
-func (s *Server) checkSize(ctx context.Context, r namedRef) error {
-	body, a, err := s.o.Store.OpenArtifact(ctx, r.sha)
+func (s *Server) checkSize(ctx context.Context, r params.Ref) error {
+	body, a, err := s.o.Store.OpenArtifact(ctx, r.SHA256)
 	if err != nil {
 		return err
 	}
@@ -249,6 +253,6 @@ func (s *Server) checkSize(ctx context.Context, r namedRef) error {
 	if a.Size <= dispatch.BodyLimit {
 		return nil
 	}
-	return apierr.New(apierr.InvalidArgument, "%s %s has %d bytes, a call carries at most %d (%d MiB)", r.at, r.name, a.Size, dispatch.BodyLimit, dispatch.BodyLimit>>20).
+	return apierr.New(apierr.InvalidArgument, "%s %s has %d bytes, a call carries at most %d (%d MiB)", r.At, r.Name, a.Size, dispatch.BodyLimit, dispatch.BodyLimit>>20).
 		WithNext("split the document")
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/engine"
+	"github.com/loopkeeper/loopkeeper/coordinator/params"
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 )
@@ -26,7 +27,7 @@ type param struct {
 
 // file says whether a value of this schema can be a file.
 func (p *param) file() bool {
-	return p != nil && (p.Format == FileFormat || slices.ContainsFunc(p.AnyOf, func(o param) bool { return o.file() }))
+	return p != nil && (p.Format == params.FileFormat || slices.ContainsFunc(p.AnyOf, func(o param) bool { return o.file() }))
 }
 
 // Submitted lists the work that an input hands in, which a run must cover: each file of a list, each item that has a key, and each line

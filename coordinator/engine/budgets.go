@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
+	"github.com/loopkeeper/loopkeeper/coordinator/params"
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
 	"github.com/loopkeeper/loopkeeper/coordinator/script"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
@@ -85,6 +86,14 @@ func (e *Engine) pin(ctx context.Context, c *run.Created, p script.Program) (err
 	return nil
 }
 
+// refusedInput says what a workflow takes in place of what a spawn gave it.
+func refusedInput(workflow string, err error) error {
+	if ae := apierr.As(err); ae != nil && ae.Code == apierr.InvalidArgument {
+		return apierr.New(apierr.InvalidArgument, "%s: %s", workflow, ae.Message).WithNext("loopkeeper run " + workflow + " --params")
+	}
+	return err
+}
+
 // checkInput checks a child's input against the parameters of its script, which are read once, and returns what it must cover.
 func (e *Engine) checkInput(ctx context.Context, p script.Program, input json.RawMessage) ([]run.Submitted, error) {
 	name := ledger.Digest(p.Code)
@@ -101,7 +110,7 @@ func (e *Engine) checkInput(ctx context.Context, p script.Program, input json.Ra
 	if schema == nil {
 		return nil, nil
 	}
-	if err := validate(schema, input, "the input of %s", p.Name); err != nil || e.o.Submitted == nil {
+	if err := params.Check(schema, input); err != nil || e.o.Submitted == nil {
 		return nil, err
 	}
 	return e.o.Submitted(ctx, schema, input)

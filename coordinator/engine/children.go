@@ -83,7 +83,7 @@ func (e *Engine) child(parent run.Created, pos int, body json.RawMessage) (run.C
 	}
 	covers, err := e.checkInput(e.ctx, p, ask.Input)
 	if err != nil {
-		return run.Created{}, err
+		return run.Created{}, refusedInput(ask.Workflow, err)
 	}
 	depth := 1
 	if parent.Parent != nil {

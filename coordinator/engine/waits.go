@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -10,8 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
+	"github.com/loopkeeper/loopkeeper/coordinator/params"
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 )
@@ -189,32 +187,7 @@ func suits(st *run.Step, answer json.RawMessage) error {
 	if err := json.Unmarshal(st.Body, &asked); err != nil || asked.Schema == nil {
 		return nil // its choices are the state's to check
 	}
-	return validate(asked.Schema, answer, "the answer to step %d", st.Pos)
-}
-
-// validate checks a value against a JSON schema; what says what it is.
-func validate(schema, value json.RawMessage, what string, args ...any) error {
-	what = fmt.Sprintf(what, args...)
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
-	var sch *jsonschema.Schema
-	if err == nil {
-		c := jsonschema.NewCompiler()
-		c.UseLoader(jsonschema.SchemeURLLoader{}) // no scheme: nothing outside of the schema is read
-		if err = c.AddResource("schema.json", doc); err == nil {
-			sch, err = c.Compile("schema.json")
-		}
-	}
-	if err != nil {
-		return apierr.Wrap(err, apierr.InvalidArgument, "the schema of %s is none", what)
-	}
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(value))
-	if err == nil {
-		err = sch.Validate(v)
-	}
-	if err != nil {
-		return apierr.Wrap(err, apierr.InvalidArgument, "%s does not fit its schema", what)
-	}
-	return nil
+	return params.Fits(asked.Schema, answer, fmt.Sprintf("the answer to step %d", st.Pos))
 }
 
 // SuspendRun parks a run and what it has spawned: what is in flight ends, nothing new starts. Conflict: it has ended or is suspended.
