@@ -11,6 +11,7 @@ type Options struct {
 	Seed    uint64 // of the weights; another seed is another model with another digest
 	Layers  int    // 0: 2. More make it slower and larger: some 0.2 MB each
 	Endless bool   // never ends an answer by itself: for tests of limits, progress and cancelling
+	Repeats bool   // says one thing over and over, which Ollama breaks off after 30 tokens
 }
 
 // The network's size. Width must hold one dimension per class and leave some for noise.

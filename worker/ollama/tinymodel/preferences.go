@@ -102,8 +102,11 @@ func preferences(o Options) [][]float64 {
 	}
 	likePhrases(table)
 	likeEnds(table)
-	if o.Endless {
+	if o.Endless || o.Repeats {
 		dislikeEnds(table)
+	}
+	if o.Repeats {
+		table[afterSentence][firstSentence()] = 20
 	}
 	return table
 }
