@@ -55,6 +55,7 @@ func phaseMessage(p engine.PhaseView) *coordinatorv1.Phase {
 	for _, r := range p.Reasons {
 		from := "from " + r.From
 		switch {
+		case r.By == run.ByGate:
 		case r.By != "" && r.From != "":
 			from = r.By + " in " + r.From
 		case r.By != "":

@@ -126,7 +126,7 @@ func TestQuestionsAndTimeouts(t *testing.T) {
 			t.Fatal(v.Status, err)
 		}
 		v := r.wait(id)
-		want := `{"colour":{"answer":"blue","by":"","timed_out":true},"go":{"by":"","comment":"","outcome":"rejected","timed_out":true},"size":{"answer":3,"by":"ada","timed_out":false}}`
+		want := `{"colour":{"answer":"blue","by":"time-out","timed_out":true},"go":{"by":"time-out","comment":"","outcome":"rejected","timed_out":true},"size":{"answer":3,"by":"ada","timed_out":false}}`
 		if got := r.output(id, "result"); got != want || v.Status != run.Completed {
 			t.Errorf("%s: %s", v.Status, got)
 		}

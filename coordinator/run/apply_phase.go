@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -29,7 +30,7 @@ func (s *State) phaseMoved(m *PhaseMoved, now time.Time) error {
 	}
 	switch m.Outcome {
 	case PhaseNeedsHuman:
-		p.Phase().Reasons = append(p.Phase().Reasons, PhaseReason{m.By, m.From, m.Reason})
+		p.Phase().Reasons = append(p.Phase().Reasons, PhaseReason{cmp.Or(m.By, ByGate), m.From, m.Reason})
 		return nil
 	case PhaseSentBack:
 		s.sendBack(p, to, m, now)
@@ -58,7 +59,7 @@ func (s *State) sendBack(p *Pipeline, to int, m *PhaseMoved, now time.Time) {
 		p.Phases[i].Status = PhasePending
 	}
 	target := &p.Phases[to]
-	target.Reasons = append(target.Reasons, PhaseReason{m.By, m.From, m.Reason})
+	target.Reasons = append(target.Reasons, PhaseReason{cmp.Or(m.By, ByGate), m.From, m.Reason})
 	p.undone = append(p.undone, span{target.first, m.Pos})
 	if m.By == "" {
 		p.Rollbacks++

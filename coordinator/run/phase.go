@@ -64,7 +64,7 @@ type PipelinePhase struct {
 
 // PhaseReason is one reason that is attached to a phase's input.
 type PhaseReason struct {
-	By     string `json:"by"`   // the person, "" for the script
+	By     string `json:"by"`   // the person, else ByGate
 	From   string `json:"from"` // the phase that found it
 	Reason string `json:"reason"`
 }

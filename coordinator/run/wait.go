@@ -109,6 +109,12 @@ func (w *waitSpec) dueAt(op string, now time.Time) time.Time {
 	}
 }
 
+// Who did what no person did.
+const (
+	ByTimeout = "time-out" // the time of a wait was up
+	ByGate    = "gate"     // the script's own gate ended a phase
+)
+
 // approval and reply are what a script is given for a person's answer.
 type approval struct {
 	By       string `json:"by"`
@@ -177,9 +183,9 @@ func (st *Step) fires() (*StepEnded, error) {
 		if err := json.Unmarshal(st.spec.OnTimeout, &outcome); err != nil {
 			return nil, err
 		}
-		return waited(st.Pos, approval{Outcome: outcome, TimedOut: true})
+		return waited(st.Pos, approval{By: ByTimeout, Outcome: outcome, TimedOut: true})
 	case KindQuestion:
-		return waited(st.Pos, reply{Answer: st.spec.OnTimeout, TimedOut: true})
+		return waited(st.Pos, reply{Answer: st.spec.OnTimeout, By: ByTimeout, TimedOut: true})
 	default:
 		return waited(st.Pos, nil)
 	}
