@@ -126,9 +126,13 @@ func await[T proto.Message](ctx context.Context, s *Server, c *workerv1.Call, a 
 	}
 }
 
-// fingerprint identifies a request whatever it sends by value and what by hash.
+// fingerprint identifies a request whatever it sends by value and what by hash, and whatever its sender has learned of the
+// model by then.
 func fingerprint(r proto.Message) string {
 	r = proto.Clone(r)
+	if m, ok := r.(interface{ GetModel() *workerv1.ModelSpec }); ok && m.GetModel() != nil {
+		m.GetModel().Mode = nil
+	}
 	for _, b := range bodiesOf(r) {
 		if b != nil {
 			b.Text = nil

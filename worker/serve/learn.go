@@ -65,7 +65,11 @@ func (m *monitor) listModels(ctx context.Context, r *workerv1.NodeReport) error 
 	}
 	r.Models = nil
 	for _, model := range list {
-		e := &workerv1.Model{Name: model.Name, Digest: model.Digest, FileBytes: uint64(model.Size), ParameterSize: model.ParameterSize, Quantization: model.Quantisation}
+		e := &workerv1.Model{Name: model.Name, Digest: model.Digest, FileBytes: uint64(model.Size), ParameterSize: model.ParameterSize, Quantization: model.Quantisation,
+			Family: model.Family}
+		if mode, ok := m.modes.Lookup(r.GetOllama().GetVersion(), model.Digest); ok {
+			e.Mode = modeMessage(mode)
+		}
 		if f, ok := m.o.Ollama.Known(model); ok {
 			e.Capabilities = f.Capabilities
 			e.Embedding = slices.Contains(f.Capabilities, "embedding") && !slices.Contains(f.Capabilities, "completion")

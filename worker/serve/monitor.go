@@ -11,6 +11,7 @@ import (
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
 	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
+	"github.com/loopkeeper/loopkeeper/worker/calls/modes"
 )
 
 const (
@@ -27,6 +28,7 @@ type monitor struct {
 	o       Options
 	calls   *registry
 	learner *learner
+	modes   *modes.Book
 	machine *machine
 	ask     chan struct{} // a wish to look soon; capacity one
 	done    chan struct{} // closed when the monitor stops
@@ -40,9 +42,9 @@ type monitor struct {
 	changed chan struct{}        // closed when there is a newer report
 }
 
-func newMonitor(ctx context.Context, o Options, calls *registry) *monitor {
+func newMonitor(ctx context.Context, o Options, calls *registry, modes *modes.Book) *monitor {
 	m := &monitor{o: o, calls: calls, ask: make(chan struct{}, 1), done: make(chan struct{}), changed: make(chan struct{}),
-		learner: &learner{client: o.Ollama}, machine: newMachine(o.Prober, o.Log)}
+		learner: &learner{client: o.Ollama}, modes: modes, machine: newMachine(o.Prober, o.Log)}
 	var cancel context.CancelFunc
 	m.run, cancel = context.WithCancel(context.WithoutCancel(ctx))
 	m.end = sync.OnceFunc(func() { cancel(); close(m.done) })

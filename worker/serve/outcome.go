@@ -51,6 +51,9 @@ func (s *Server) report(o calls.Outcome) *workerv1.Report {
 		Endpoint: r.Endpoint, DoneReason: r.DoneReason, PromptTokens: int64(r.Counts.PromptTokens), OutputTokens: int64(r.Counts.OutputTokens),
 		LoadNanos: int64(r.Counts.LoadDuration), PromptNanos: int64(r.Counts.PromptDuration), OutputNanos: int64(r.Counts.EvalDuration),
 		TotalNanos: int64(r.Counts.TotalDuration), OptionsJson: options(r)}
+	if r.Mode.Known() {
+		out.Mode = modeMessage(r.Mode)
+	}
 	out.Repaired = slices.Contains(o.Notes, "repaired")
 	return out
 }
@@ -65,10 +68,12 @@ func options(r calls.Report) []byte {
 		TopP          *float64 `json:"top_p,omitempty"`
 		TopK          *int     `json:"top_k,omitempty"`
 		RepeatPenalty *float64 `json:"repeat_penalty,omitempty"`
+		Presence      *float64 `json:"presence_penalty,omitempty"`
+		Frequency     *float64 `json:"frequency_penalty,omitempty"`
 		Think         string   `json:"think,omitempty"`
 		Format        bool     `json:"format,omitempty"`
 	}{r.Sampling.NumCtx, r.Sampling.NumPredict, r.Sampling.Seed, r.Sampling.Temperature, r.Sampling.TopP, r.Sampling.TopK, r.Sampling.RepeatPenalty,
-		string(r.Think), r.Structured})
+		r.Sampling.PresencePenalty, r.Sampling.FrequencyPenalty, string(r.Think), r.Structured})
 	if err != nil { // cannot be: checkNumbers let them through; the ledger then lacks them
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/loopkeeper/loopkeeper/hwprobe/probe"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
+	"github.com/loopkeeper/loopkeeper/worker/calls"
 	"github.com/loopkeeper/loopkeeper/worker/ollama"
 )
 
@@ -36,6 +37,7 @@ type Server struct {
 	calls   *registry
 	bodies  *bodyCache
 	paces   paces
+	models  *calls.Models // what has been found out about them
 	moving  chan struct{} // holds one while a model is moved; capacity one
 }
 
@@ -50,9 +52,9 @@ func New(ctx context.Context, o Options) *Server {
 	if o.Orphan == 0 {
 		o.Orphan = 5 * time.Minute
 	}
-	s := &Server{o: o, bodies: newBodyCache(bodyCacheBytes), moving: make(chan struct{}, 1)}
+	s := &Server{o: o, bodies: newBodyCache(bodyCacheBytes), models: calls.NewModels(o.Log), moving: make(chan struct{}, 1)}
 	s.calls = newRegistry(o.Keep, o.Orphan)
-	s.monitor = newMonitor(ctx, o, s.calls)
+	s.monitor = newMonitor(ctx, o, s.calls, s.models.Modes)
 	return s
 }
 

@@ -57,7 +57,7 @@ func (s *Server) common(c *workerv1.Call, m *workerv1.ModelSpec, p *workerv1.Sam
 		return calls.Common{}, err
 	}
 	return calls.Common{Model: m.GetName(), Digest: m.GetDigest(), Attempt: int(c.GetAttempt()), System: system, Context: shared, Options: o,
-		Pace: s.pace(m)}, nil
+		Pace: s.pace(m), Models: s.models, Mode: modeOf(m.GetMode())}, nil
 }
 
 func think(s string) (ollama.Think, error) {
