@@ -53,7 +53,7 @@ func (a *app) cancel(ctx context.Context, c *client, id, reason string) error {
 		m["tree"] = all
 		return a.printJSON(m)
 	}
-	text := fmt.Sprintf("run %s  %s%s%s\n", run.GetId(), a.style(a.stdout).State(run.GetState()), before, ui.Simulated(run.GetSimulated()))
+	text := fmt.Sprintf("run %s  %s%s%s\n", run.GetId(), a.style(a.stdout).State(run.GetState()), before, ui.Simulated(ui.SimulatedRun(run)))
 	for _, d := range tree {
 		text += fmt.Sprintf("%srun %s  %s  %s\n", strings.Repeat("  ", d.depth), d.run.GetId(), ui.Line(d.run.GetWorkflow()), a.style(a.stdout).State(d.run.GetState()))
 	}

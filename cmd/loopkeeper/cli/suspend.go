@@ -78,6 +78,6 @@ func (a *app) steer(ctx context.Context, do func(context.Context, *client) (*coo
 			phase = "  " + phase
 		}
 		a.next(a.afterwards(r)...)
-		return a.printText(fmt.Sprintf("run %s  %s%s%s\n", r.GetId(), a.style(a.stdout).State(r.GetState()), phase, ui.Simulated(r.GetSimulated())))
+		return a.printText(fmt.Sprintf("run %s  %s%s%s\n", r.GetId(), a.style(a.stdout).State(r.GetState()), phase, ui.Simulated(ui.SimulatedRun(r))))
 	})
 }

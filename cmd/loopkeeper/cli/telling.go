@@ -131,7 +131,7 @@ func (t *teller) work(runs []*coordinatorv1.Run) {
 		if c := r.GetItems(); c.GetTotal() > 0 {
 			items = fmt.Sprintf(", %s of %s", ui.Count(c.GetSucceeded()), ui.Count(c.GetTotal()))
 		}
-		what := ui.Line(r.GetWorkflow()) + items + ui.Simulated(r.GetSimulated())
+		what := ui.Line(r.GetWorkflow()) + items + ui.Simulated(ui.SimulatedRun(r))
 		before, known := t.runs[r.GetId()]
 		open := r.GetEnded() == nil
 		t.runs[r.GetId()] = open

@@ -85,7 +85,7 @@ func (s Style) Accepted(a *coordinatorv1.Acceptance) string {
 			}
 		}
 		if a.GetByCode() > 0 {
-			text += fmt.Sprintf("; of %s only the script says so", Count(a.GetByCode()))
+			text += "; " + onlyByCode(a)
 		}
 		b.WriteString(s.fact("accepted", text))
 	}
@@ -100,6 +100,11 @@ func (s Style) Accepted(a *coordinatorv1.Acceptance) string {
 		b.WriteString(s.fact("unseen", fmt.Sprintf("and %s more", Count(more))))
 	}
 	return b.String()
+}
+
+// onlyByCode says how many of what was expected nothing but the script's word covers.
+func onlyByCode(a *coordinatorv1.Acceptance) string {
+	return fmt.Sprintf("of %s only the script says so", Count(a.GetByCode()))
 }
 
 // named lists the first of so many names.

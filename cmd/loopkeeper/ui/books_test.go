@@ -59,7 +59,7 @@ func TestWaitsSayWhatHappensByItself(t *testing.T) {
 	w := &coordinatorv1.Wait{RunId: "7f3k", Step: "3", Workflow: "ask.ts", Kind: "approve", Title: "go\x1b[31m?", Will: "it goes out", Since: timestamppb.New(noon.Add(-time.Hour)),
 		Until: timestamppb.New(noon.Add(72 * time.Hour)), OnTimeoutJson: []byte(`"rejected"`), Choices: []string{"a", "b"}}
 	table := Waits(Style{}, []*coordinatorv1.Wait{w, {RunId: "9aaa", Step: "1", Kind: "unknown", Title: "did it?", Since: timestamppb.New(noon)}}, noon)
-	for _, want := range []string{"approval", "go?", ": rejected", "did it happen?", "never"} {
+	for _, want := range []string{"approval", "go<U+001B>[31m?", ": rejected", "did it happen?", "never"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("it lacks %q:\n%s", want, table)
 		}

@@ -24,9 +24,7 @@ func Doctor(s Style, found []doctor.Finding) string {
 			}
 			indent := strings.Repeat(" ", part+4)
 			b.WriteString(s.hanging(fmt.Sprintf("%s %-*s  ", marks[level], part, f.Part), indent, Line(f.Text)))
-			if f.Next != "" {
-				b.WriteString(s.hanging(indent+"Next: ", indent+"      ", Line(f.Next)))
-			}
+			b.WriteString(s.advice(indent, []string{f.Next}))
 		}
 	}
 	fmt.Fprintf(&b, "%d ok, %s, %s\n", doctor.Count(found, doctor.OK), Plural(int64(doctor.Count(found, doctor.Warning)), "warning", "warnings"),

@@ -20,7 +20,7 @@ func Explain(s Style, e *coordinatorv1.Explanation, now time.Time) string {
 	}
 	b.WriteString(s.hanging("", "  ", lead+": "+Line(e.GetSummary())))
 	if e.GetNote() != "" {
-		b.WriteString(s.Finding(s.bad(), e.GetNote(), ""))
+		b.WriteString(s.Finding(s.bad(), e.GetNote()))
 	}
 	if n := e.GetNeed(); n != nil {
 		b.WriteString(s.hanging("", "  ", needText(n)))

@@ -11,9 +11,17 @@ import (
 // namedItems is how many items of a failure are named in a table; -o json names them all.
 const namedItems = 5
 
-// Failures is the table of what failed and why, with what can be done under it.
+// onTheWay says of failures that they were handled, rolled back or caught: the run completed.
+const onTheWay = "failed on the way"
+
+// Failures is the table of what failed and why, with what can be done under it. Of a run that completed all the same, such as by a
+// fallback, nothing is to be done.
 func Failures(s Style, r *coordinatorv1.Run) string {
-	t := Table{Width: s.Width, Columns: Columns(">FAILED", "KIND", "HELPS", "~LAST ERROR", "~ITEMS")}
+	head, completed := ">FAILED", r.GetState() == "completed"
+	if completed {
+		head = ">" + strings.ToUpper(onTheWay)
+	}
+	t := Table{Width: s.Width, Columns: Columns(head, "KIND", "HELPS", "~LAST ERROR", "~ITEMS")}
 	var next []string
 	for _, g := range r.GetFailures() {
 		helps := "change"
@@ -33,13 +41,13 @@ func Failures(s Style, r *coordinatorv1.Run) string {
 		}
 		t.Add(Count(g.GetCount()), KindText(g.GetKind()), helps, message, strings.Join(names, ", "))
 		for _, n := range g.GetNext() {
+			if completed {
+				break
+			}
 			if line := Line(n); !slices.Contains(next, line) {
 				next = append(next, line)
 			}
 		}
 	}
-	if len(next) == 0 {
-		return t.String()
-	}
-	return t.String() + "Next: " + strings.Join(next, "\n      ") + "\n"
+	return t.String() + s.nextLines(next)
 }

@@ -108,13 +108,13 @@ func fitNote(s Style, r *coordinatorv1.FitResponse, n *coordinatorv1.NodeFit, ne
 			}
 			each = append(each, one+")")
 		}
-		return out + s.Finding(s.Mark(n.GetVerdict()), fmt.Sprintf("%s: after unloading %s", name, strings.Join(each, ", ")), "")
+		return out + s.Finding(s.Mark(n.GetVerdict()), fmt.Sprintf("%s: after unloading %s", name, strings.Join(each, ", ")))
 	case "blocked", "no", "unknown":
 		if stays := news.Stays[n.GetNode()]; n.GetVerdict() == "blocked" && len(stays) > 0 {
 			return out + s.Finding(s.Mark("blocked"), fmt.Sprintf("%s: needs %s, %s available; what stays there: %s", name, GiB(needTotal(n.GetNeed())),
 				known(n.AvailableBytes), strings.Join(stays, "; ")), "")
 		}
-		return out + s.Finding(s.Mark(n.GetVerdict()), name+": "+n.GetWhy(), "")
+		return out + s.Finding(s.Mark(n.GetVerdict()), name+": "+n.GetWhy())
 	}
 	if !n.GetPulled() && r.GetDigest() != "" {
 		return out + s.Finding(s.Mark("waiting"), name+" does not have it", fmt.Sprintf("loopkeeper models pull %s --on %s", Line(r.GetModel()), name))

@@ -40,7 +40,7 @@ func (f Frame) Lines(r *coordinatorv1.Run) []string {
 
 func (f Frame) head(r *coordinatorv1.Run) []string {
 	simulated := ""
-	if r.GetSimulated() {
+	if SimulatedRun(r) {
 		simulated = "  " + f.Style.Warn("simulated")
 	}
 	c := r.GetItems()

@@ -219,7 +219,7 @@ func TestATraceIsForPeople(t *testing.T) {
 func TestWhatWasAskedAndAnswered(t *testing.T) {
 	e := Event{Verdict: []byte(`{"verdict":"sent_back","reasons":["the date is wrong"],"facts":[{"quote":"on 3 May","in":"a.md","line":7}],"opinions":["it reads well"]}`)}
 	got := Asked(e, "Say\x1b[2J it.\nPlease.", "No.", true)
-	want := "  asked:\n    Say it.\n    Please.\n  answered:\n    No.\n  concluded:\n    sent back\n    reason: the date is wrong\n" +
+	want := "  asked:\n    Say<U+001B>[2J it.\n    Please.\n  answered:\n    No.\n  concluded:\n    sent back\n    reason: the date is wrong\n" +
 		"    found in the source: in: a.md, line: 7, quote: on 3 May\n    only said: it reads well\n"
 	if got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
@@ -254,8 +254,8 @@ func TestAPlanWrapsBetweenWords(t *testing.T) {
 	got := Plan(Style{Width: 40}, []byte(`{"steps":[{"id":"s1","goal":"Read what\u001b[31m there is and list what matters for the goal"},
 		{"id":"s2","goal":"Write","depends_on":["s1"]}]}`))
 	want := `plan of 2 steps:
-  s1  Read what there is and list what
-      matters for the goal
+  s1  Read what<U+001B>[31m there is and
+      list what matters for the goal
   s2  Write (after s1)`
 	if got != want {
 		t.Fatalf("got:\n%s\nwant:\n%s", got, want)

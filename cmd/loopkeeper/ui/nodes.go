@@ -34,7 +34,7 @@ func Nodes(s Style, r *coordinatorv1.ListNodesResponse, discovery string, now ti
 		fmt.Fprintf(&b, "%s not a node of this fleet: %s\n", s.bad(), Line(c))
 	}
 	if len(r.GetNodes()) == 0 {
-		b.WriteString("Next: loopkeeper worker --insecure-lan, on a machine with Ollama\n")
+		b.WriteString("Next: loopkeeper worker --insecure-lan  # on a machine with Ollama\n")
 	}
 	return b.String()
 }
@@ -193,7 +193,7 @@ func ClaimState(c *coordinatorv1.Claim, now time.Time) string {
 func problems(s Style, b *strings.Builder, n *coordinatorv1.Node, now time.Time) {
 	name := Line(n.GetName())
 	if p := n.GetProblem(); p != "" {
-		b.WriteString(s.Finding(s.bad(), name+": "+p, ""))
+		b.WriteString(s.Finding(s.bad(), name+": "+p))
 	}
 	if why := whyText(n, now); why != "" {
 		b.WriteString(s.Finding(s.bad(), name+": "+why, resumeText(n)))
@@ -236,7 +236,7 @@ func WorkerLine(s Style, r *workerv1.NodeReport) (line, model string) {
 	ollama := r.GetOllama()
 	model = "MODEL"
 	if !ollama.GetReachable() {
-		return fmt.Sprintf("%s worker   %s, no Ollama answers at %s\n  Next: ollama serve, or --ollama URL; it is used as soon as it answers", s.bad(), device, ollama.GetUrl()), model
+		return fmt.Sprintf("%s worker   %s, no Ollama answers at %s\n  Next: ollama serve  # or give --ollama URL; it is used as soon as it answers", s.bad(), device, ollama.GetUrl()), model
 	}
 	for _, m := range r.GetModels() {
 		if !m.GetEmbedding() {

@@ -104,7 +104,9 @@ type Lines struct {
 	logs  []string        // of the script, as last seen
 	away  bool
 	still stillness
-	asks  string // who or what the run waits for, as last said
+	asks  string    // who or what the run waits for, as last said
+	past  time.Time // when a run ended that was over before one looked; zero while things happen before one's eyes
+	days  bool      // that past is not of today
 }
 
 // quiet is the longest silence while work is under way.
@@ -119,12 +121,13 @@ func (l *Lines) Show(r *coordinatorv1.Run, now time.Time) {
 		l.line(now, "the coordinator answers again")
 	}
 	l.rate.Add(now, worked(c))
-	if !l.began {
-		l.began, l.last = true, now
-		l.line(now, "run %s %s: %s%s", r.GetId(), stateText(r.GetState()), Line(r.GetWorkflow()), Simulated(r.GetSimulated()))
+	if l.began {
+		l.past = time.Time{}
+	} else {
+		l.begin(r, now)
 	}
 	for _, text := range newLogs(l.logs, r.GetLogs()) {
-		l.line(now, "log  %s", Line(text))
+		l.logged(now, text)
 	}
 	l.logs = r.GetLogs()
 	if text := asksText(r); text != l.asks {
@@ -150,8 +153,35 @@ func (l *Lines) Show(r *coordinatorv1.Run, now time.Time) {
 		return
 	}
 	l.tenth, l.last = max(tenth, l.tenth), now
-	l.line(now, "%s  %s of %s, %s, %s%s", Percent(c.GetSucceeded(), c.GetTotal()), Count(c.GetSucceeded()), Count(c.GetTotal()), failedText(c),
-		l.rate.Text(now, left(c)), Simulated(r.GetSimulated()))
+	l.line(l.at(now), "%s  %s of %s, %s, %s%s", Percent(c.GetSucceeded(), c.GetTotal()), Count(c.GetSucceeded()), Count(c.GetTotal()), failedText(c),
+		l.rate.Text(now, left(c)), Simulated(SimulatedRun(r)))
+}
+
+// begin takes the first view. Of a run that is over it holds the past, whose lines have the times at which it happened.
+func (l *Lines) begin(r *coordinatorv1.Run, now time.Time) {
+	l.began, l.last = true, now
+	if r.GetEnded() != nil {
+		l.past = r.GetEnded().AsTime()
+		l.days = r.GetCreated().AsTime().Local().Format(time.DateOnly) != now.Local().Format(time.DateOnly)
+	}
+	l.line(l.at(now), "run %s %s: %s%s", r.GetId(), stateText(r.GetState()), Line(r.GetWorkflow()), Simulated(SimulatedRun(r)))
+}
+
+// at is the time of what is told now.
+func (l *Lines) at(now time.Time) time.Time {
+	if !l.past.IsZero() {
+		return l.past
+	}
+	return now
+}
+
+// logged is a line of the script. When it was written is known while one watches alone.
+func (l *Lines) logged(now time.Time, text string) {
+	if l.past.IsZero() {
+		l.line(now, "log  %s", Line(text))
+	} else {
+		l.Say("         log  " + Line(text))
+	}
 }
 
 // asksText is what a run wants of people, or where its pipeline is, on one line; "" for nothing.
@@ -186,12 +216,16 @@ func (l *Lines) steps(r *coordinatorv1.Run, calls []*coordinatorv1.Step, now tim
 	for _, s := range calls {
 		if s.GetEnded() != nil && !l.ended[s.GetId()] {
 			l.ended[s.GetId()], l.last = true, now
-			l.line(now, "%s", StepLine(Style{}, s, 100))
+			at := now
+			if !l.past.IsZero() {
+				at = s.GetEnded().AsTime()
+			}
+			l.line(at, "%s", StepLine(Style{}, s, 100))
 		}
 	}
 	if now.Sub(l.last) >= quiet {
 		l.last = now
-		l.line(now, "%s, the run goes on%s", soFar(r), Simulated(r.GetSimulated()))
+		l.line(now, "%s, the run goes on%s", soFar(r), Simulated(SimulatedRun(r)))
 	}
 }
 
@@ -211,8 +245,13 @@ func (l *Lines) Away(now time.Time) {
 // Say implements Progress.
 func (l *Lines) Say(text string) { _, _ = fmt.Fprintln(l.W, text) }
 
-func (l *Lines) line(now time.Time, format string, args ...any) {
-	_, _ = fmt.Fprintf(l.W, now.Local().Format("15:04:05")+" "+format+"\n", args...)
+// line is a line with its time, and with its day where the past is not of today.
+func (l *Lines) line(at time.Time, format string, args ...any) {
+	form := time.TimeOnly
+	if l.days && !l.past.IsZero() {
+		form = time.DateTime
+	}
+	_, _ = fmt.Fprintf(l.W, at.Local().Format(form)+" "+format+"\n", args...)
 }
 
 // Simulated is the word that stands on everything a stand-in has to do with.

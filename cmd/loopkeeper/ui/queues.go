@@ -58,7 +58,7 @@ func Notes(s Style, notes []string) string {
 func Findings(s Style, list []*coordinatorv1.Finding) string {
 	var b strings.Builder
 	for _, f := range list {
-		b.WriteString(s.Finding(s.bad(), f.GetText(), strings.Join(f.GetNext(), "; ")))
+		b.WriteString(s.Finding(s.bad(), f.GetText(), f.GetNext()...))
 	}
 	return b.String()
 }

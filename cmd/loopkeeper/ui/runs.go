@@ -22,17 +22,27 @@ func Runs(s Style, runs []*coordinatorv1.Run, now time.Time) string {
 		if c.GetTotal() > 0 {
 			items = Count(c.GetSucceeded()) + "/" + Count(c.GetTotal())
 		}
-		note := ""
-		if c.GetFailed() > 0 {
+		note, done := "", Percent(c.GetSucceeded(), c.GetTotal())
+		completed := r.GetState() == "completed"
+		switch {
+		case c.GetFailed() > 0 && completed:
+			note = Count(c.GetFailed()) + " " + onTheWay
+		case c.GetFailed() > 0:
 			note = Count(c.GetFailed()) + " failed"
+		}
+		if completed && c.GetTotal() > 0 {
+			done = Percent(1, 1)
+		}
+		if n := r.GetAcceptance().GetByCode(); n > 0 && completed {
+			note = strings.TrimPrefix(note+", "+onlyByCode(r.GetAcceptance()), ", ")
 		}
 		for _, p := range []string{WaitsText(r), ifAny("child of ", r.GetParent()), ifAny("from ", r.GetBase())} {
 			note = strings.TrimPrefix(note+ifAny(", ", p), ", ")
 		}
-		if r.GetSimulated() {
+		if SimulatedRun(r) {
 			note = strings.TrimPrefix(note+", simulated", ", ")
 		}
-		t.Add(r.GetId(), Line(r.GetWorkflow()), s.State(r.GetState()), items, Percent(c.GetSucceeded(), c.GetTotal()), Duration(Took(r, now)),
+		t.Add(r.GetId(), Line(r.GetWorkflow()), s.State(r.GetState()), items, done, Duration(Took(r, now)),
 			Clock(r.GetCreated().AsTime(), now), note)
 	}
 	return t.String()
@@ -60,6 +70,9 @@ func Show(s Style, r *coordinatorv1.Run, now time.Time) string {
 	}
 	b.WriteString(s.kin(r) + s.Budgets(r) + s.Accepted(r.GetAcceptance()))
 	for _, w := range r.GetWaiting() {
+		if w.GetWaitingFor() == "human" { // what it asks stands above
+			continue
+		}
 		b.WriteString(s.fact("waiting", fmt.Sprintf("%s for %s", Count(w.GetCount()), WaitText(w.GetWaitingFor()))+ifAny(": ", Line(w.GetWhy()))))
 	}
 	for _, l := range r.GetLogs() {
@@ -91,7 +104,12 @@ func activeText(r *coordinatorv1.Run, now time.Time) string {
 
 // what is a run's name and state.
 func (s Style) what(r *coordinatorv1.Run) string {
-	return fmt.Sprintf("run %s  %s  %s%s", r.GetId(), Line(r.GetWorkflow()), s.State(r.GetState()), Simulated(r.GetSimulated()))
+	return fmt.Sprintf("run %s  %s  %s%s", r.GetId(), Line(r.GetWorkflow()), s.State(r.GetState()), Simulated(SimulatedRun(r)))
+}
+
+// SimulatedRun says whether a stand-in had to do with a run. Of one that has called no model yet nothing is known: it may never call one.
+func SimulatedRun(r *coordinatorv1.Run) bool {
+	return r.GetSimulated() && (r.GetEnded() != nil || r.GetCalls() > 0 || len(r.GetNodes()) > 0 || len(r.GetInFlight()) > 0 || r.GetBase() != "" || len(r.GetChildren()) > 0)
 }
 
 // headline is facts beside each other; where they have not room, all but the first stand in a line of their own.
@@ -140,7 +158,10 @@ func Summary(s Style, r *coordinatorv1.Run, now time.Time, exit int) string {
 	if a := r.GetAcceptance(); a.GetExpected() > 0 { // what was handed in counts, not what the script made of it
 		part, whole = a.GetCovered(), a.GetExpected()
 	}
-	if whole > 0 {
+	switch {
+	case r.GetState() == "completed" && part < whole: // the rest was handled
+		facts = append(facts, fmt.Sprintf("%s of %s, the rest %s", Count(part), Count(whole), onTheWay))
+	case whole > 0:
 		facts = append(facts, fmt.Sprintf("coverage %s (%s of %s)", Percent(part, whole), Count(part), Count(whole)))
 	}
 	facts = append(facts, "took "+Duration(Took(r, now)))
@@ -152,7 +173,7 @@ func Summary(s Style, r *coordinatorv1.Run, now time.Time, exit int) string {
 	if r.GetError() != "" {
 		fmt.Fprintf(&b, "%s\n", Line(r.GetError()))
 		if stack := strings.TrimRight(Text(r.GetErrorStack()), "\n"); stack != "" {
-			b.WriteString(stack + "\n")
+			b.WriteString(withoutRepeats(stack) + "\n")
 		}
 	}
 	b.WriteString(s.reached(r) + s.Accepted(r.GetAcceptance()))
@@ -163,4 +184,23 @@ func Summary(s Style, r *coordinatorv1.Run, now time.Time, exit int) string {
 		b.WriteString(Failures(s, r))
 	}
 	return b.String()
+}
+
+// withoutRepeats says of equal lines that follow each other, as those of a deep recursion, how many there are.
+func withoutRepeats(text string) string {
+	var out []string
+	lines := strings.Split(text, "\n")
+	for i := 0; i < len(lines); {
+		n := 1
+		for i+n < len(lines) && lines[i+n] == lines[i] {
+			n++
+		}
+		if out = append(out, lines[i]); n == 2 {
+			out = append(out, lines[i])
+		} else if n > 2 {
+			out = append(out, fmt.Sprintf("    ... %d more of the same", n-1))
+		}
+		i += n
+	}
+	return strings.Join(out, "\n")
 }

@@ -30,6 +30,9 @@ func Schedules(s Style, all []*coordinatorv1.Schedule, now time.Time) string {
 			next = "paused"
 		case c.GetNext() != nil:
 			next = Clock(c.GetNext().AsTime(), now)
+			if spec := specOf(c); spec.EverySeconds%60 != 0 {
+				next = clockSeconds(c.GetNext().AsTime(), now)
+			}
 		}
 		t.Add(c.GetName(), Line(c.GetWorkflow()), Line(c.GetWhen()), next, lastOf(s, c, now), firedOf(c), levels[c.GetDefinedBy()]+" "+c.GetDefinedBy(), c.GetAuthority(), Line(note))
 	}
@@ -52,9 +55,10 @@ func firedOf(c *coordinatorv1.Schedule) string {
 
 // scheduleSpec is the part of a spec that is shown, see docs/schedules.md.
 type scheduleSpec struct {
-	Zone    string `json:"zone"`
-	Overlap string `json:"overlap"`
-	CatchUp struct {
+	Zone         string `json:"zone"`
+	Overlap      string `json:"overlap"`
+	EverySeconds int64  `json:"every_seconds"`
+	CatchUp      struct {
 		Policy string `json:"policy"`
 		Most   int    `json:"most"`
 	} `json:"catch_up"`
@@ -63,10 +67,14 @@ type scheduleSpec struct {
 	} `json:"goal"`
 }
 
+func specOf(c *coordinatorv1.Schedule) (spec scheduleSpec) {
+	_ = json.Unmarshal(c.GetSpecJson(), &spec) // what it does not say is not shown
+	return spec
+}
+
 // Schedule is one schedule in full, with the times to come.
 func Schedule(s Style, c *coordinatorv1.Schedule, next []*timestamppb.Timestamp, now time.Time) string {
-	var spec scheduleSpec
-	_ = json.Unmarshal(c.GetSpecJson(), &spec) // what it does not say is not shown
+	spec := specOf(c)
 	catchUp := spec.CatchUp.Policy
 	if spec.CatchUp.Most > 0 {
 		catchUp += fmt.Sprintf(" up to %d", spec.CatchUp.Most)
@@ -81,7 +89,7 @@ func Schedule(s Style, c *coordinatorv1.Schedule, next []*timestamppb.Timestamp,
 		last = c.GetLastRun() + " " + lastOf(s, c, now)
 	}
 	for _, p := range [][2]string{
-		{"next", times(next, spec.Zone)},
+		{"next", times(next, spec.Zone, spec.EverySeconds%60 != 0)},
 		{"last", last},
 		{"fired", firedOf(c)},
 		{"by", levels[c.GetDefinedBy()] + ": the user named a " + c.GetDefinedBy()},
@@ -96,14 +104,18 @@ func Schedule(s Style, c *coordinatorv1.Schedule, next []*timestamppb.Timestamp,
 }
 
 // times are times as the clock of a zone shows them.
-func times(all []*timestamppb.Timestamp, zone string) string {
+func times(all []*timestamppb.Timestamp, zone string, seconds bool) string {
+	form := "Mon 2006-01-02 15:04 MST"
+	if seconds {
+		form = "Mon 2006-01-02 15:04:05 MST"
+	}
 	at := time.Local
 	if z, err := time.LoadLocation(zone); err == nil && zone != "" {
 		at = z
 	}
 	var out []string
 	for _, t := range all {
-		out = append(out, t.AsTime().In(at).Format("Mon 2006-01-02 15:04 MST"))
+		out = append(out, t.AsTime().In(at).Format(form))
 	}
 	return strings.Join(out, ", ")
 }

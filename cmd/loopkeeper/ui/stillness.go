@@ -29,6 +29,9 @@ func (s *stillness) news(r *coordinatorv1.Run, now time.Time) string {
 	}
 	var kinds, each []string
 	for _, w := range r.GetWaiting() {
+		if w.GetWaitingFor() == "human" { // which is said as such
+			continue
+		}
 		text := fmt.Sprintf("%s for %s", Count(w.GetCount()), WaitText(w.GetWaitingFor()))
 		if w.GetWhy() != "" {
 			text += ": " + Line(w.GetWhy())
@@ -36,7 +39,7 @@ func (s *stillness) news(r *coordinatorv1.Run, now time.Time) string {
 		kinds, each = append(kinds, w.GetWaitingFor()), append(each, text)
 	}
 	kind := strings.Join(kinds, ", ")
-	if now.Sub(s.since) < stillFor || kind == s.told {
+	if now.Sub(s.since) < stillFor || kind == "" || kind == s.told {
 		return ""
 	}
 	s.told = kind

@@ -229,7 +229,10 @@ func sourcesText(o run.Output) string {
 	for _, s := range o.Sources {
 		steps = append(steps, strconv.Itoa(s))
 	}
-	text := ifAny("from step ", strings.Join(steps, ", "))
+	text := ""
+	if len(steps) > 0 {
+		text = "from " + stepRanges(steps)
+	}
 	if o.Inferred {
 		text += ", inferred"
 	}

@@ -176,7 +176,7 @@ func TestUnits(t *testing.T) {
 		{Percent(399, 400), "99 %"}, {Percent(0, 0), "-"}, {Percent(400, 400), "100 %"},
 		{Clock(noon.Add(-time.Hour), noon), "11:00"}, {Clock(noon.AddDate(0, 0, -2), noon), "Tue 12:00"}, {Clock(noon.AddDate(0, -1, 0), noon), "2026-10-05"},
 		{Middle("docs/adr/0018-long-leases-pinning.md", 24), "docs/...eases-pinning.md"}, {Middle("short", 24), "short"},
-		{Plural(1, "model", "models"), "1 model"}, {Line("a\nb\x1b[31mc\x07"), "a bc"},
+		{Plural(1, "model", "models"), "1 model"}, {Line("a\nb\x1b[31mc\x07"), "a b<U+001B>[31mc<U+0007>"},
 	} {
 		if c.got != c.want {
 			t.Errorf("got %q, want %q", c.got, c.want)

@@ -3,7 +3,6 @@ package ui
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
@@ -114,9 +113,4 @@ func Middle(s string, width int) string {
 	}
 	tail := width * 2 / 3
 	return ansi.Truncate(s, width-tail-3, "") + "..." + ansi.TruncateLeft(s, ansi.StringWidth(s)-tail, "")
-}
-
-// Line makes one line of a text that may have many: control characters, which could move a terminal's cursor, go too.
-func Line(s string) string {
-	return strings.Join(strings.FieldsFunc(ansi.Strip(s), func(r rune) bool { return r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 }), " ")
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/charmbracelet/x/ansi"
 )
@@ -16,17 +16,41 @@ import (
 func Output(name string, value any, sources []string, inferred bool) string {
 	head := Line(name)
 	if len(sources) > 0 {
-		steps := "step"
-		if len(sources) > 1 {
-			steps = "steps"
-		}
-		head += "  (from " + steps + " " + strings.Join(sources, ", ")
+		head += "  (from " + stepRanges(sources)
 		if inferred {
 			head += ", inferred"
 		}
 		head += ")"
 	}
 	return head + "\n" + indented(Value(value)) + "\n"
+}
+
+// stepRanges names steps, three and more that follow each other by the first and the last: "steps 0-89, 91".
+func stepRanges(steps []string) string {
+	var out []string
+	for i := 0; i < len(steps); {
+		last := i
+		for last+1 < len(steps) && follows(steps[last], steps[last+1]) {
+			last++
+		}
+		if last-i < 2 {
+			last = i
+			out = append(out, steps[i])
+		} else {
+			out = append(out, steps[i]+"-"+steps[last])
+		}
+		i = last + 1
+	}
+	if len(steps) == 1 {
+		return "step " + out[0]
+	}
+	return "steps " + strings.Join(out, ", ")
+}
+
+func follows(step, next string) bool {
+	n, err := strconv.Atoi(step)
+	m, also := strconv.Atoi(next)
+	return err == nil && also == nil && m == n+1
 }
 
 // Value lays a JSON value out for people: texts as they are, lists with dashes, objects by key. A reference whose text is
@@ -63,6 +87,9 @@ func object(v map[string]any) string {
 	var lines []string
 	for _, key := range slices.Sorted(maps.Keys(v)) {
 		text := Value(v[key])
+		if text == "" { // such as who answered, where nobody did
+			text = "-"
+		}
 		if strings.Contains(text, "\n") {
 			lines = append(lines, key+":\n"+indented(text))
 		} else {
@@ -81,16 +108,6 @@ func number(v any) string {
 
 // hanging indents all lines but the first.
 func hanging(text string) string { return strings.ReplaceAll(text, "\n", "\n  ") }
-
-// Text is a text from outside, such as a model's answer, that cannot move the terminal's cursor or change its colours.
-func Text(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || !unicode.IsControl(r) {
-			return r
-		}
-		return -1
-	}, ansi.Strip(s))
-}
 
 // Excerpt keeps the first lines of a text, each at a readable length, and says how much is missing.
 func Excerpt(s string, lines int) string {
