@@ -31,7 +31,7 @@ func newReject(a *app) *cobra.Command {
 func newVerdict(a *app, verb, short, outcome string) *cobra.Command {
 	q := &coordinatorv1.AnswerWaitRequest{Outcome: outcome}
 	c := &cobra.Command{
-		Use: verb + " RUN [STEP]", Short: short, Args: cobra.RangeArgs(1, 2),
+		Use: verb + " RUN [STEP]", Annotations: map[string]string{answersWaits: ""}, Short: short, Args: cobra.RangeArgs(1, 2),
 		Long:    short + ". Without STEP it is the only one of the run that waits. The comment goes to the script, and the ledger keeps both.",
 		Example: "  loopkeeper " + verb + " 7f3k\n  loopkeeper " + verb + " 7f3k 12 --comment 'the second draft'",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -50,7 +50,7 @@ func newAnswer(a *app) *cobra.Command {
 	var q coordinatorv1.AnswerWaitRequest
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "answer RUN [STEP] ANSWER", Short: "Answer a question of a run", Args: cobra.RangeArgs(2, 3),
+		Use: "answer RUN [STEP] ANSWER", Annotations: map[string]string{answersWaits: ""}, Short: "Answer a question of a run", Args: cobra.RangeArgs(2, 3),
 		Long:    "Answer a question of a run. ANSWER is a text; with --json it is any value. Without STEP it is the only one that waits.",
 		Example: "  loopkeeper answer 7f3k 'the blue one'\n  loopkeeper answer 7f3k 4 --json '{\"rooms\": 3}'",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -77,7 +77,7 @@ func newResolve(a *app) *cobra.Command {
 	var happened, not bool
 	var value string
 	c := &cobra.Command{
-		Use: "resolve RUN STEP", Short: "Say whether a write happened that was interrupted", Args: cobra.ExactArgs(2),
+		Use: "resolve RUN STEP", Annotations: map[string]string{answersWaits: ""}, Short: "Say whether a write happened that was interrupted", Args: cobra.ExactArgs(2),
 		Long: "Say whether a write to the outside happened that was interrupted, such as by a power cut: it is not done again before somebody\n" +
 			"has looked. One that happened counts as done; one that did not is done again.",
 		Example: "  loopkeeper resolve 7f3k 8 --happened\n  loopkeeper resolve 7f3k 8 --not-happened --comment 'the folder is empty'",

@@ -53,11 +53,9 @@ func (a *app) ask(ctx context.Context, o askOptions, request string) error {
 	switch {
 	case o.write:
 		return apierr.New(apierr.InvalidArgument, "a script that a model wrote may only run where it can do no harm, and this loopkeeper cannot shut one in yet: nothing was asked").
-			WithNext("loopkeeper ask without --write chooses among the workflows there are", "loopkeeper types  # to write a script yourself")
+			WithNext(a.commandWithout([]string{"--write"})+"  # chooses among the workflows there are", "loopkeeper types  # to write a script yourself")
 	case o.model == "":
 		return usageError{usagef("--model is missing"), []string{"loopkeeper models"}}
-	case strings.TrimSpace(request) == "":
-		return usagef("the request is empty")
 	}
 	if err := o.run.check(); err != nil {
 		return err

@@ -55,7 +55,7 @@ func (a *app) demo(ctx context.Context) error {
 	}
 	d.say("\ndemo: stopped everything it had started; took %s", ui.Duration(time.Since(d.began)))
 	if err == nil && !d.json() {
-		d.next("try it on your own files: loopkeeper up, and in another terminal", "loopkeeper map --model MODEL --prompt 'Summarise in three points: {{item}}' --out out.jsonl 'docs/*.md'")
+		d.next("loopkeeper up  # and then, in another terminal, on your own files", "loopkeeper map --model MODEL --prompt 'Summarise in three points: {{item}}' --out out.jsonl 'docs/*.md'")
 	}
 	return err
 }
@@ -248,7 +248,7 @@ func demoFiles(ctx context.Context, dir string) ([]input, error) {
 	}
 	if len(fit) < 3 {
 		return nil, apierr.New(apierr.InvalidArgument, "the demo works on Markdown and Go files of the working directory, and finds %d", len(fit)).
-			WithNext("make demo, in a checkout of loopkeeper")
+			WithNext("make demo  # in a checkout of loopkeeper")
 	}
 	var out []input
 	n := min(len(fit), demoItems)

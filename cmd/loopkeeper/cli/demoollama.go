@@ -84,7 +84,7 @@ func (w *world) standIn(ctx context.Context, s struct{ name, memory, rate string
 	program := filepath.Join(filepath.Dir(w.program), name)
 	if _, err := os.Stat(program); err != nil {
 		return "", apierr.New(apierr.NotFound, "there is no Ollama to use, and no stand-in beside this program: %s", program).
-			WithNext("make build, which builds both", "ollama serve, and ollama pull "+standInModel)
+			WithNext("make build  # builds both", "ollama serve", "ollama pull "+standInModel)
 	}
 	addr, err := w.start(ctx, program, "--listen", "127.0.0.1:0", "--name", s.name, "--memory", s.memory, "--models", standInModel,
 		"--slots", "2", "--load-speed", "4GiB", "--prompt-rate", "6000", "--decode-rate", s.rate)

@@ -71,7 +71,7 @@ func (o fitOptions) request(cmd *cobra.Command, args []string) (*coordinatorv1.F
 	}
 	if r.Shape = serve.Shape(facts); r.Shape == nil {
 		return nil, apierr.New(apierr.InvalidArgument, "%s does not tell what its need follows from: %s", o.gguf, strings.Join(facts.Unknown, ", ")).
-			WithNext("pull the model on one machine, then loopkeeper fit MODEL")
+			WithNext("pull the model on one machine, and ask by its name")
 	}
 	r.FileBytes = uint64(max(0, facts.Size))
 	return r, nil
@@ -83,7 +83,7 @@ func (a *app) fit(ctx context.Context, c *client, r *coordinatorv1.FitRequest) e
 		return nearModels(ctx, c, []string{r.GetModel()}, err)
 	}
 	if len(out.GetNodes()) == 0 {
-		return apierr.New(apierr.Unavailable, "no machine is known yet").WithNext("loopkeeper worker --insecure-lan, on a machine with Ollama", "loopkeeper nodes")
+		return apierr.New(apierr.Unavailable, "no machine is known yet").WithNext("loopkeeper worker --insecure-lan  # on a machine with Ollama", "loopkeeper nodes")
 	}
 	news, err := fitNews(ctx, c, r, out)
 	if err != nil {
@@ -125,14 +125,14 @@ func cannotHold(r *coordinatorv1.FitResponse) error {
 	}
 	switch {
 	case most > 0 && most < r.GetContext():
-		e = e.WithNext(fmt.Sprintf("loopkeeper fit %s --ctx %d, which fits now; models.contexts sets it", r.GetModel(), most))
+		e = e.WithNext(fmt.Sprintf("loopkeeper fit %s --ctx %d  # fits now; models.contexts sets it", r.GetModel(), most))
 	case empty >= r.GetContext():
-		e = e.WithNext("loopkeeper nodes shows what takes the room", fmt.Sprintf("loopkeeper fit %s, once that is gone", r.GetModel()))
+		e = e.WithNext("loopkeeper nodes  # shows what takes the room", fmt.Sprintf("loopkeeper fit %s  # once that is gone", r.GetModel()))
 	case empty > 0:
 		e = e.WithNext(fmt.Sprintf("a context of at most %d tokens, which fits a machine on which nothing else is loaded", empty))
 	}
 	if unknown {
-		e = e.WithNext("loopkeeper nodes says what is not known of the others")
+		e = e.WithNext("loopkeeper nodes  # says what is not known of the others")
 	}
 	return e.WithNext("a smaller model, or a smaller quantisation of it")
 }

@@ -60,7 +60,7 @@ func waitForNodes(ctx context.Context, c *client, up int, patience time.Duration
 			return nil, ctx.Err()
 		case <-end.C:
 			return nil, apierr.New(apierr.Unavailable, "%d of %d nodes are up after %s", nodesUp(r), up, patience).
-				WithNext("loopkeeper nodes says what is wrong with the others", "loopkeeper up --worker HOST:PORT when they are not found")
+				WithNext("loopkeeper nodes  # says what is wrong with the others", "loopkeeper up --worker HOST:PORT  # when they are not found")
 		}
 	}
 }

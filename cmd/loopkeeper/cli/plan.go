@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -42,8 +41,6 @@ func (a *app) plan(ctx context.Context, o planOptions, goal string) error {
 	switch {
 	case o.model == "":
 		return usageError{error: errors.New("--model is missing"), next: []string{"loopkeeper models"}}
-	case strings.TrimSpace(goal) == "":
-		return usagef("the goal is empty")
 	case o.maxSteps < 0:
 		return usagef("--max-steps must not be negative")
 	}

@@ -77,7 +77,7 @@ func (a *app) probe(ctx context.Context, o probeOptions) error {
 	}
 	if recorder != nil {
 		if err := recorder.Close(); err != nil {
-			return apierr.Wrap(err, apierr.Unavailable, "save the recording").WithNext("loopkeeper probe --raw FOLDER with a folder that you may write")
+			return apierr.Wrap(err, apierr.Unavailable, "save the recording").WithNext("loopkeeper probe --raw FOLDER  # a folder that you may write")
 		}
 	}
 	return a.showProbe(r, recorder, o.raw)
@@ -134,7 +134,7 @@ func record(m source.Machine, dir string) (*source.Recorder, error) {
 		return nil, apierr.New(apierr.Conflict, "%s holds something already, and a recording goes into a new or empty folder", dir).
 			WithNext("loopkeeper probe --raw " + freeName(dir))
 	case err != nil:
-		return nil, apierr.Wrap(err, apierr.InvalidArgument, "make a recording").WithNext("loopkeeper probe --raw FOLDER with a folder that you may write")
+		return nil, apierr.Wrap(err, apierr.InvalidArgument, "make a recording").WithNext("loopkeeper probe --raw FOLDER  # a folder that you may write")
 	}
 	return r, nil
 }
@@ -158,8 +158,8 @@ func openRecording(dir string) (source.Machine, error) {
 		return m, apierr.Wrap(err, apierr.InvalidArgument, "probe a recording").WithNext("update loopkeeper: a later one made this recording")
 	case errors.Is(err, source.ErrNoRecording):
 		return m, apierr.Wrap(err, apierr.InvalidArgument, "probe a recording").
-			WithNext("name the folder that holds index.json; loopkeeper probe --raw FOLDER makes one")
+			WithNext("name the folder that holds index.json", "loopkeeper probe --raw FOLDER  # makes one")
 	default:
-		return m, apierr.Wrap(err, apierr.NotFound, "probe a recording").WithNext("loopkeeper probe --raw FOLDER makes one")
+		return m, apierr.Wrap(err, apierr.NotFound, "probe a recording").WithNext("loopkeeper probe --raw FOLDER  # makes one")
 	}
 }

@@ -11,19 +11,21 @@ import (
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 )
 
-// report says on stderr what went wrong and what to do next, as JSON when that was asked for.
+// report says on stderr what went wrong, what helps, and which commands come next, as JSON when that was asked for.
 func (a *app) report(cmd *cobra.Command, err error) {
 	e := apierr.As(apierr.FromStatus(err))
-	code, next := string(e.Code), append([]string{}, e.Next...)
+	code, advice := string(e.Code), e.Next
 	var usage usageError
 	if errors.As(err, &usage) {
-		code, next = "usage", usage.next
-		if len(next) == 0 {
-			next = []string{cmd.CommandPath() + " --help"}
+		code, advice = "usage", usage.next
+		if len(advice) == 0 {
+			advice = []string{cmd.CommandPath() + " --help"}
 		}
 	}
+	next, words := advised(a.filled(cmd, advice))
+	message := strings.Join(append([]string{e.Error()}, words...), "; ")
 	if format := a.asked(); format != "table" {
-		object := map[string]any{"error": map[string]any{"code": code, "message": e.Error(), "next": next, "exit_code": exitCode(err)}}
+		object := map[string]any{"error": map[string]any{"code": code, "message": message, "next": append([]string{}, next...), "exit_code": exitCode(err)}}
 		write := ui.WriteJSON
 		if format == "jsonl" {
 			write = ui.WriteJSONLine
@@ -31,7 +33,7 @@ func (a *app) report(cmd *cobra.Command, err error) {
 		_ = write(a.stderr, object) // there is nobody else to tell
 		return
 	}
-	fmt.Fprintf(a.stderr, "error: %s\n", ui.Text(e.Error()))
+	fmt.Fprintf(a.stderr, "error: %s\n", ui.Text(message))
 	a.next(next...)
 }
 
@@ -54,7 +56,7 @@ func (a *app) asked() string {
 	return "table"
 }
 
-// next prints what the user can do, one per line. The command that was just run is no advice.
+// next prints the commands that the user can give now, one per line. The one that was just run is no advice.
 func (a *app) next(what ...string) {
 	lead := "Next: "
 	just := "loopkeeper " + strings.Join(a.args, " ")

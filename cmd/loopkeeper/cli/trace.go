@@ -128,7 +128,7 @@ func (t *tracer) body(ctx context.Context, sha string) (string, error) {
 
 func (t *tracer) end(id string) error {
 	if t.o.item != "" && !t.any {
-		return apierr.New(apierr.NotFound, "nothing of run %s is about an item named %s", id, t.o.item).WithNext("loopkeeper result " + id + " --items lists the items")
+		return apierr.New(apierr.NotFound, "nothing of run %s is about an item named %s", id, t.o.item).WithNext("loopkeeper result " + id + " --items  # lists the items")
 	}
 	if t.a.flags.output == "json" {
 		return t.a.printList("events", append([]any{}, t.list...))

@@ -27,21 +27,73 @@ func strict(c *cobra.Command) {
 	}
 }
 
-// checkArgs says in our words what check says in the library's.
+// checkArgs says in our words what check says in the library's, and refuses an argument without text: it is what an unset variable
+// of a shell becomes.
 func checkArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
+		names, needed := positionals(cmd.Use)
+		if check(cmd, args) == nil {
+			return noneEmpty(names, needed, args)
+		}
 		switch {
-		case check(cmd, args) == nil:
-			return nil
-		case len(args) == 0:
-			words := strings.Fields(cmd.Use)
-			return usagef("%s is missing", words[len(words)-1])
+		case len(args) < len(needed):
+			return missing(cmd, needed[len(args)])
 		case cmd.HasAvailableSubCommands():
 			return unknownCommand(cmd, args[0])
 		default:
-			return usagef("unexpected argument %q", args[len(args)-1])
+			return usagef("unexpected argument %q", args[min(len(names), len(args)-1)])
 		}
 	}
+}
+
+// missing says which argument is, and where its values are listed.
+func missing(cmd *cobra.Command, name string) error {
+	e := usagef("%s is missing", name)
+	list := map[string]string{"RUN": "loopkeeper runs", "MODEL": "loopkeeper models", "NODE": "loopkeeper nodes"}[name]
+	if _, answers := cmd.Annotations[answersWaits]; answers {
+		list = "loopkeeper approvals"
+	}
+	if list != "" {
+		e.next = []string{list, cmd.CommandPath() + " --help"}
+	}
+	return e
+}
+
+// answersWaits is the annotation of the commands whose runs are found among the approvals.
+const answersWaits = "answers-waits"
+
+// positionals are the arguments that a command's usage names, and those of them that it cannot do without. A word in brackets can be
+// left out; a flag with its value is none.
+func positionals(use string) (names, needed []string) {
+	words := strings.Fields(use)[1:]
+	for i := 0; i < len(words); i++ {
+		switch name := strings.Trim(words[i], "[]."); {
+		case strings.HasPrefix(name, "-"):
+			i++
+		case strings.HasPrefix(words[i], "["):
+			names = append(names, name)
+		default:
+			names, needed = append(names, name), append(needed, name)
+		}
+	}
+	return names, needed
+}
+
+// noneEmpty refuses an argument without text.
+func noneEmpty(names, needed, args []string) error {
+	if len(args) == len(needed) {
+		names = needed // what can be left out was
+	}
+	for i, arg := range args {
+		switch {
+		case strings.TrimSpace(arg) != "":
+		case i < len(names):
+			return usagef("%s is empty", names[i])
+		default:
+			return usagef("argument %d is empty", i+1)
+		}
+	}
+	return nil
 }
 
 // unknownCommand names the commands that may have been meant.

@@ -17,7 +17,7 @@ func (c *client) records() coordinatorv1.RecordServiceClient {
 
 func newWhy(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "why RUN [SUBJECT] [QUESTION]", Short: "Say on what basis something came to be", Args: cobra.MaximumNArgs(3),
+		Use: "why RUN [SUBJECT] [QUESTION]", Short: "Say on what basis something came to be", Args: cobra.RangeArgs(1, 3),
 		Long: "Say on what basis something came to be: from an output, a file, a step or an item back to what was handed in, with every try, " +
 			"who did it, and who accepted it on which quotes.\n\n" +
 			"SUBJECT is a file or another key, the name of an output, a step such as 3, or an item such as 3/7; left out it is the output result. " +
@@ -25,17 +25,12 @@ func newWhy(a *app) *cobra.Command {
 			"With a QUESTION the step that judged it, else the one that made it, is asked, with the input that it had: one call, in a run of its own.",
 		Example: "  loopkeeper why 7f3k\n  loopkeeper why 7f3k docs/errors.md\n  loopkeeper why 7f3k 3/7 'Why was it sent back?'",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usagef("RUN is missing")
-			}
 			r := &coordinatorv1.WhyRequest{RunId: args[0]}
 			if len(args) > 1 {
 				r.Subject = args[1]
 			}
 			if len(args) > 2 {
-				if r.Question = strings.TrimSpace(args[2]); r.Question == "" {
-					return usagef("the question is empty")
-				}
+				r.Question = strings.TrimSpace(args[2])
 			}
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *client) error { return a.why(ctx, c, r) })
 		},

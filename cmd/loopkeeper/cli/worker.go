@@ -100,7 +100,7 @@ func (a *app) greetWorker(w *worker.Worker, id string) error {
 	if len(reach) > 0 {
 		where = reach[0]
 	}
-	_, err := fmt.Fprintf(a.stdout, "Next: loopkeeper nodes, on the coordinator; loopkeeper up --worker %s there when it is not found\n", where)
+	_, err := fmt.Fprintf(a.stdout, "Next: loopkeeper nodes  # on the coordinator; loopkeeper up --worker %s there when it is not found\n", where)
 	return err
 }
 

@@ -104,7 +104,7 @@ func settings(s Settings) []Finding {
 	}
 	found := []Finding{{OK, "settings", text, ""}}
 	for _, one := range s.Strange {
-		found = append(found, Finding{Warning, "settings", one, "loopkeeper config show; on a coordinator another machine may have it: loopkeeper models"})
+		found = append(found, Finding{Warning, "settings", one, "loopkeeper config show  # on a coordinator another machine may have it: loopkeeper models"})
 	}
 	return found
 }
@@ -204,7 +204,7 @@ func port(p Port, s Settings) []Finding {
 		return []Finding{{OK, "port", p.Address + " is free; other machines cannot reach it", ""}}
 	case !s.InsecureLAN:
 		return []Finding{{Error, "port", p.Address + " can be reached from the network, which is refused without certificates",
-			"loopkeeper worker --insecure-lan, when everybody on that network is trusted; or worker.listen: 127.0.0.1:7701"}}
+			"loopkeeper worker --insecure-lan  # when everybody on that network is trusted; or worker.listen: 127.0.0.1:7701"}}
 	}
 	return []Finding{{OK, "port", p.Address + " is free, for everybody on the network", ""}}
 }
@@ -214,7 +214,7 @@ func network(n Network, s Settings) []Finding {
 	case !s.MDNS:
 		return []Finding{{OK, "discovery", "off: workers are named with --worker", ""}}
 	case n.Err != "":
-		return []Finding{{Error, "discovery", "the network interfaces cannot be listed: " + n.Err, "loopkeeper up --worker HOST:PORT on the coordinator, which needs no discovery"}}
+		return []Finding{{Error, "discovery", "the network interfaces cannot be listed: " + n.Err, "loopkeeper up --worker HOST:PORT  # on the coordinator; it needs no discovery"}}
 	case len(n.Interfaces) > 0:
 		return []Finding{{OK, "discovery", "mDNS on " + strings.Join(n.Interfaces, ", "), ""}}
 	}
