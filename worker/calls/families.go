@@ -38,10 +38,7 @@ func sampled(temperature, topP float64, topK int) settings {
 // generation_config the file of that name beside it. They fill what a request and the Modelfile leave open in a call
 // without a format; a call with one has values of its own, see sampling.
 var families = []family{
-	// README of github.com/openai/gpt-oss, "Recommended sampling parameters": temperature 1.0, top_p 1.0. Levels: server/routes.go
-	// of Ollama 0.17.4 takes strings for harmony models only; with think:false it still reasons (ollama#11691).
-	{names: []string{"gptoss", "gpt-oss"}, thinking: sampled(1, 1, 0), plain: sampled(1, 1, 0), levels: true,
-		caution: "it cannot switch thinking off"},
+	harmony,
 	// HF deepseek-ai/DeepSeek-R1: 0.5 to 0.7, 0.6 recommended, against endless repetition; top_p 0.95 as in its benchmarks.
 	{names: []string{"deepseek-r1", "r1-"}, thinking: sampled(0.6, 0.95, 0), plain: sampled(0.6, 0.95, 0),
 		caution: "its card advises against a system prompt"},
@@ -65,9 +62,18 @@ var families = []family{
 	{names: []string{"llama"}, plain: sampled(0.6, 0.9, 0)},
 }
 
+// harmony is gpt-oss. README of github.com/openai/gpt-oss, "Recommended sampling parameters": temperature 1.0, top_p 1.0.
+// Levels: server/routes.go of Ollama 0.17.4 takes strings for harmony models only; with think:false it still reasons
+// (ollama#11691).
+var harmony = family{names: []string{"gptoss", "gpt-oss"}, thinking: sampled(1, 1, 0), plain: sampled(1, 1, 0), levels: true,
+	caution: "it cannot switch thinking off"}
+
 // familyOf finds the family of a model; the zero family knows nothing. A name says more than an architecture: many models
 // of others are built like a llama.
 func familyOf(m ollama.Model) family {
+	if arch := strings.ToLower(m.Family); strings.HasPrefix(arch, "gptoss") || strings.HasPrefix(arch, "gpt-oss") {
+		return harmony // whatever its name: nothing else speaks harmony
+	}
 	name := strings.ToLower(ollama.Name(m.Name))
 	name = name[strings.LastIndexByte(name, '/')+1:]
 	for _, f := range families {

@@ -8,7 +8,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
-	"github.com/loopkeeper/loopkeeper/worker/calls/modes"
 	"github.com/loopkeeper/loopkeeper/worker/ollama/ollamatest"
 )
 
@@ -86,10 +85,7 @@ func TestAKnownModeIsTaken(t *testing.T) {
 			g.Model.Mode = proto.Clone(good).(*workerv1.CallMode)
 			c.change(g.Model.Mode)
 			out := r.mustGenerate(t, g)
-			probed := false
-			for _, call := range r.ollama.Calls() {
-				probed = probed || call.Prompt == modes.Prompt
-			}
+			probed := len(r.ollama.Probes()) > 0
 			if out.GetFailure() != nil || probed != c.probed || out.GetReport().GetMode().GetThink() != c.think {
 				t.Errorf("probed %v, %v", probed, out)
 			}

@@ -62,7 +62,10 @@ func TestEveryKindOfModelHasItsWay(t *testing.T) {
 			if got != c.want || got.Time.IsZero() || len(tried) != c.tried {
 				t.Errorf("found %+v by %v, want %+v by %d tries", got, tried, c.want, c.tried)
 			}
-			for _, call := range s.Calls() {
+			if len(s.Probes()) != c.tried || len(s.Calls()) != 0 {
+				t.Errorf("%d probes and %d calls in the log", len(s.Probes()), len(s.Calls()))
+			}
+			for _, call := range s.Probes() {
 				if budget := call.Options["num_predict"].(float64); budget > 20 && call.Endpoint == Generate || budget > 300 || call.Options["num_ctx"] != 512.0 {
 					t.Errorf("a probe with options %v", call.Options)
 				}

@@ -31,7 +31,8 @@ func (s *Server) controlRoutes() {
 	})
 	s.mux.HandleFunc("GET /control/calls", func(w http.ResponseWriter, _ *http.Request) {
 		calls, counts := s.calls.snapshot()
-		writeJSON(w, http.StatusOK, map[string]any{"calls": append([]Call{}, calls...), "counts": counts})
+		probes, _ := s.probes.snapshot()
+		writeJSON(w, http.StatusOK, map[string]any{"calls": append([]Call{}, calls...), "counts": counts, "probes": append([]Call{}, probes...)})
 	})
 	s.mux.HandleFunc("POST /control/faults", s.postFaults)
 	s.mux.HandleFunc("POST /control/reset", func(w http.ResponseWriter, _ *http.Request) {

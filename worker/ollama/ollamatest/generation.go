@@ -127,9 +127,13 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, g *generation) {
 		fault, entry.Repetition = s.dice.roll(on, m.Name, g.prompt, entry.Key)
 		entry.Fault = fault.Kind
 	}
-	n := s.calls.begin(entry)
+	calls := s.calls
+	if g.prompt == ProbePrompt {
+		calls = s.probes
+	}
+	n := calls.begin(entry)
 	status, reason := 499, "" // what stays when the connection is torn
-	defer func() { s.calls.end(n, status, reason) }()
+	defer func() { calls.end(n, status, reason) }()
 	out := newLines(w, g.stream)
 	reason, err := s.run(r.Context(), out, g, fault)
 	status = statusOf(err)

@@ -16,11 +16,12 @@ const ServerHeader = "fakeollama"
 
 // Server is one simulated Ollama. It is an http.Handler and safe for concurrent use.
 type Server struct {
-	cfg   Config
-	sched *scheduler
-	dice  *dice
-	calls *callLog
-	mux   *http.ServeMux
+	cfg    Config
+	sched  *scheduler
+	dice   *dice
+	calls  *callLog
+	probes *callLog
+	mux    *http.ServeMux
 
 	mu     sync.Mutex
 	models []installed
@@ -49,7 +50,7 @@ func Open(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	d := newDice(cfg.Seed, cfg.Faults)
-	s := &Server{cfg: cfg, sched: newScheduler(cfg, d), dice: d, calls: newCallLog(), mux: http.NewServeMux()}
+	s := &Server{cfg: cfg, sched: newScheduler(cfg, d), dice: d, calls: newCallLog(), probes: newCallLog(), mux: http.NewServeMux()}
 	for _, m := range cfg.Models {
 		s.models = append(s.models, installed{m, time.Now()})
 	}
@@ -87,6 +88,12 @@ func (s *Server) Close() { s.sched.close() }
 func (s *Server) Calls() []Call {
 	calls, _ := s.calls.snapshot()
 	return calls
+}
+
+// Probes returns what workers sent to find out how a format is applied; it is no work, and neither among the calls nor counted.
+func (s *Server) Probes() []Call {
+	probes, _ := s.probes.snapshot()
+	return probes
 }
 
 // Counts returns totals since the start or the last Reset.
@@ -130,6 +137,7 @@ func (s *Server) SetFaults(faults ...Fault) {
 // Reset forgets the calls, restores the configured faults and unloads all models.
 func (s *Server) Reset() {
 	s.calls.reset()
+	s.probes.reset()
 	s.dice.reset(s.cfg.Seed, s.cfg.Faults)
 	s.sched.crash("")
 }
