@@ -26,6 +26,11 @@ func contradicts(root, s node) *Error {
 	if values, ok := s.get("enum"); ok && values.kind == '[' && len(values.items) == 0 {
 		return &Error{"/enum", "an empty enum allows no value", "list at least one value, or leave enum out"}
 	}
+	for _, key := range counts {
+		if n, ok := rational(s, key); ok && n.Cmp(mostCounted) > 0 {
+			return &Error{"/" + key, fmt.Sprintf("%s is above %s, more than any answer has", key, mostCounted.RatString()), "write a smaller number, or leave it out"}
+		}
+	}
 	for _, pair := range pairs {
 		if err := crossed(s, pair.low, pair.high, pair.strict); err != nil {
 			return err
@@ -33,6 +38,12 @@ func contradicts(root, s node) *Error {
 	}
 	return misreference(root, s)
 }
+
+// counts are the keywords that count something. The validator keeps them in machine words, where larger ones wrap around.
+var (
+	counts      = []string{"minLength", "maxLength", "minItems", "maxItems", "minContains", "maxContains", "minProperties", "maxProperties"}
+	mostCounted = big.NewRat(1<<30, 1)
+)
 
 // pairs are the keywords of which the first must not be above the second, strict ones not even equal to it.
 var pairs = []struct {
@@ -60,6 +71,10 @@ func crossed(s node, low, high string, strict bool) *Error {
 
 func rational(s node, key string) (*big.Rat, bool) {
 	v, _ := s.get(key)
+	return rationalOf(v)
+}
+
+func rationalOf(v node) (*big.Rat, bool) {
 	number, ok := v.scalar.(json.Number)
 	if !ok {
 		return nil, false

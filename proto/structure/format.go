@@ -7,11 +7,14 @@ import (
 
 // formatFor returns what of a schema goes out as Ollama's format: a new schema built from the whitelist of what Ollama
 // 0.17.4 was measured to enforce without harm. Everything else is dropped, so that the format accepts at least one answer
-// that the schema accepts (unless there is none), and the full schema decides afterwards. nil sends no format at all.
-func formatFor(tree node) node { return formatWith(tree, func(format node) node { return format }) }
+// that the schema accepts, and the full schema decides afterwards.
+func formatFor(tree node) node {
+	format, _ := formatWith(tree, func(format node) node { return format })
+	return format
+}
 
-// formatWith returns the format after a change that must keep it within the bounds, too.
-func formatWith(tree node, change func(format node) node) node {
+// formatWith returns the format after a change that must keep it within the bounds, too; any value, and false, when nothing does.
+func formatWith(tree node, change func(format node) node) (format node, ok bool) {
 	for depth := maxFormatDepth; depth > 0; depth /= 2 {
 		l := newLoosener(tree, depth)
 		out := l.loosen(tree, depth)
@@ -19,17 +22,18 @@ func formatWith(tree node, change func(format node) node) node {
 			out.members = append(out.members, member{"$defs", l.definitions()})
 		}
 		out = change(out)
-		if l.nodes > 0 && l.repetitions <= maxRepetitions && grammarSize(out, "") <= maxGrammar && !leftRecursive(l.defs) && ambiguity(out) <= maxAmbiguity {
-			return out
+		if l.nodes > 0 && l.repetitions <= maxRepetitions && grammarSize(out) <= max(maxGrammar, grammarPerByte*len(out.encode())) && !leftRecursive(l.defs) && ambiguity(out) <= maxAmbiguity {
+			return out, true
 		}
 	}
-	return anything()
+	return anything(), false
 }
 
 // Bounds on what goes out. Ollama cuts a grammar at max(32 KiB, 4 × schema) and then fails to parse it.
 const (
 	maxFormatDepth = 64
-	maxGrammar     = 24 << 10 // bytes, by the estimate of grammarSize
+	maxGrammar     = 28 << 10 // bytes, by the estimate of grammarSize
+	grammarPerByte = 3        // of the format; 4 is the server's own bound
 	maxNodes       = 20000    // schemas looked at; references that are merged multiply them
 	maxName        = 200      // bytes of a property's name; the converter's regular expressions recurse over it
 	maxLength      = 2000     // characters of a string; 2001 kills the runner

@@ -3,62 +3,17 @@ package structure
 import (
 	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/loopkeeper/loopkeeper/proto/structure/structuretest"
 )
-
-// counts is what a real Ollama answered under one schema.
-type counts struct {
-	Conforming, Violating, Truncated int
-	NotJSON                          int `json:"not_json"`
-	Errors                           map[string]int
-}
-
-type recording struct {
-	Name   string
-	Schema json.RawMessage
-	Old    *counts `json:"old_engine"`
-	New    *counts `json:"new_engine"`
-	Chat   *counts `json:"chat_old_engine"`
-}
-
-// text returns the schema; one was recorded as a string, because it has a key twice.
-func (r recording) text() string {
-	var s string
-	if json.Unmarshal(r.Schema, &s) == nil {
-		return s
-	}
-	return string(r.Schema)
-}
-
-func (r recording) runs() []*counts {
-	return slices.DeleteFunc([]*counts{r.Old, r.New, r.Chat}, func(c *counts) bool { return c == nil })
-}
-
-func (r recording) harmful() bool {
-	return slices.ContainsFunc(r.runs(), func(c *counts) bool { return len(c.Errors) > 0 || c.NotJSON > 0 })
-}
-
-func (r recording) enforced() bool {
-	return !slices.ContainsFunc(r.runs(), func(c *counts) bool {
-		return c.Conforming == 0 || c.Violating+c.Truncated+c.NotJSON+len(c.Errors) > 0
-	})
-}
-
-func recordings(t *testing.T) []recording {
-	all := lines[recording](t, "testdata/schemas-ollama-0.17.4.jsonl")
-	if len(all) != 130 {
-		t.Fatalf("%d recordings, want 130", len(all))
-	}
-	return all
-}
 
 // What made a real Ollama answer with an error, die, hang or write invalid JSON is never sent.
 func TestFormatNeverHarms(t *testing.T) {
 	harmful := 0
-	for _, r := range recordings(t) {
-		s, err := Compile(json.RawMessage(r.text()))
+	for _, r := range structuretest.Recordings(t) {
+		s, err := Compile(json.RawMessage(r.Text()))
 		if err != nil {
 			var bad *Error
 			if !errors.As(err, &bad) {
@@ -67,11 +22,11 @@ func TestFormatNeverHarms(t *testing.T) {
 			continue // nothing is sent at all
 		}
 		checkSafe(t, r.Name, s.format)
-		if !r.harmful() {
+		if !r.Harmful() {
 			continue
 		}
 		harmful++
-		if string(s.format) == compact(t, json.RawMessage(r.text())) {
+		if string(s.format) == compact(t, json.RawMessage(r.Text())) {
 			t.Errorf("%s: sent unchanged: %s", r.Name, s.format)
 		}
 	}
@@ -80,95 +35,12 @@ func TestFormatNeverHarms(t *testing.T) {
 	}
 }
 
-// checkSafe holds a format to the table of what was measured as enforced (research on Ollama 0.17.4), independently of
-// how it was made.
+// checkSafe holds a format to what was measured, by a check that knows nothing of how it was made.
 func checkSafe(t *testing.T, name string, format json.RawMessage) {
 	t.Helper()
-	tree, err := parseNode(format, false)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
+	if err := structuretest.Whitelisted(format); err != nil {
+		t.Errorf("%s: %v in %s", name, err, format)
 	}
-	var walk func(n node, at string)
-	walk = func(n node, at string) {
-		fail := func(why string) { t.Errorf("%s: %s at %s in %s", name, why, at, format) }
-		if n.kind != '{' || len(n.members) == 0 {
-			fail("not a schema object with members")
-			return
-		}
-		kind := n.str("type")
-		for _, m := range n.members {
-			switch m.key {
-			case "type", "$defs", "const", "properties", "required", "additionalProperties":
-			case "$ref":
-				_, ok := strings.CutPrefix(m.value.scalar.(string), "#/$defs/")
-				_, found := tree.get("$defs")
-				if !ok || !found || len(n.members) > 2 {
-					fail("a reference")
-				}
-			case "enum":
-				if len(m.value.items) == 0 || len(n.members) > 1 {
-					fail("an enum")
-				}
-			case "anyOf", "prefixItems":
-				if len(m.value.items) == 0 || has(n, "items") || has(n, "properties") {
-					fail(m.key)
-				}
-			case "items":
-				if kind != "array" || m.value.kind != '{' {
-					fail("items")
-				}
-			case "minItems", "maxItems":
-				if v, ok := small(n, m.key, 2001); !ok || v < 0 || !has(n, "items") {
-					fail(m.key)
-				}
-			case "minLength", "maxLength":
-				if _, ok := small(n, m.key, 2000); !ok || kind != "string" || has(n, "pattern") || has(n, "format") {
-					fail(m.key)
-				}
-			case "minimum", "maximum":
-				if kind != "integer" || strings.ContainsAny(m.value.scalar.(json.Number).String(), ".eE") {
-					fail(m.key)
-				}
-			case "pattern":
-				p := m.value.scalar.(string)
-				if kind != "string" || !strings.HasPrefix(p, "^") || !strings.HasSuffix(p, "$") || len(p) < 3 ||
-					strings.Contains(p, `\`) || strings.Contains(p, "(?") || strings.Contains(p, "[^") {
-					fail("pattern")
-				}
-			case "format":
-				if !slices.Contains([]string{"date", "time", "date-time", "uuid"}, n.str("format")) || kind != "string" {
-					fail("format")
-				}
-			default:
-				fail("keyword " + m.key)
-			}
-		}
-		for _, pair := range [][2]string{{"minLength", "maxLength"}, {"minItems", "maxItems"}} {
-			low, okLow := small(n, pair[0], 1e6)
-			high, okHigh := small(n, pair[1], 1e6)
-			if okLow && okHigh && low > high {
-				fail(pair[0] + " above " + pair[1])
-			}
-		}
-		for _, group := range []string{"properties", "$defs"} {
-			members, _ := n.get(group)
-			for _, m := range members.members {
-				walk(m.value, at+"/"+m.key)
-			}
-		}
-		for _, group := range []string{"anyOf", "prefixItems"} {
-			items, _ := n.get(group)
-			for _, i := range items.items {
-				walk(i, at+"/"+group)
-			}
-		}
-		for _, key := range []string{"items", "additionalProperties"} {
-			if v, ok := n.get(key); ok && v.kind != 0 {
-				walk(v, at+"/"+key)
-			}
-		}
-	}
-	walk(tree, "")
 }
 
 // values is a pool in which every recorded constraint has values on both sides.
@@ -203,10 +75,10 @@ func TestFormatStillEnforces(t *testing.T) {
 		"items:[..] tuple (draft-07)":                      "no schema of draft 2020-12; with the draft named it works, see TestCompileNamesThePlace",
 	}
 	looked := 0
-	for _, r := range recordings(t) {
-		s, err := Compile(json.RawMessage(r.text()))
-		if err != nil || !r.enforced() || except[r.Name] != "" {
-			if err != nil && r.enforced() && except[r.Name] == "" {
+	for _, r := range structuretest.Recordings(t) {
+		s, err := Compile(json.RawMessage(r.Text()))
+		if err != nil || !r.Enforced() || except[r.Name] != "" {
+			if err != nil && r.Enforced() && except[r.Name] == "" {
 				t.Errorf("%s: refused although it works: %v", r.Name, err)
 			}
 			continue
@@ -313,5 +185,84 @@ func TestFormatBoundsTheGrammar(t *testing.T) {
 	s := mustCompile(t, string(object(member{"type", text("object")}, member{"properties", properties}).encode()))
 	if strings.Contains(string(s.format), "xxx") {
 		t.Errorf("a grammar that is too large is sent: %d bytes of schema", len(s.format))
+	}
+}
+
+// Bounds that stand alone: what the converter of 0.17.4 spells right is sent as it is, the rest is lowered or left out.
+func TestFormatOfOneBound(t *testing.T) {
+	for bounds, want := range map[string]string{
+		`"minimum":0`: `"minimum":0`, `"minimum":9`: `"minimum":9`, `"minimum":10`: `"minimum":10`, `"minimum":115`: `"minimum":115`, `"minimum":-1000`: `"minimum":-1000`,
+		`"minimum":100`: `"minimum":99`, `"minimum":105`: `"minimum":99`, `"minimum":1900`: `"minimum":1899`, `"minimum":11052`: `"minimum":9999`,
+		`"minimum":25052`: `"minimum":24999`, `"exclusiveMinimum":1000`: `"minimum":999`, `"minimum":1000,"maximum":2000`: `"minimum":1000,"maximum":2000`,
+		`"maximum":12`: `"maximum":12`, `"maximum":0`: `"maximum":0`, `"maximum":-1`: ``, `"minimum":-9,"maximum":-1`: `"minimum":-9,"maximum":-1`,
+		`"minimum":1e30`: ``,
+	} {
+		if want != "" {
+			want = "," + want
+		}
+		s := mustCompile(t, `{"type":"integer",`+bounds+`}`)
+		checkSafe(t, bounds, s.format)
+		if got := string(s.format); got != `{"type":"integer"`+want+`}` {
+			t.Errorf("%s: %s", bounds, got)
+		}
+	}
+}
+
+// Names and values that the converter gets wrong, as its source shows.
+func TestFormatLeavesOutWhatTheConverterGetsWrong(t *testing.T) {
+	long := strings.Repeat("é", 150)
+	for schema, want := range map[string]string{
+		`{"type":"object","properties":{"":{"type":"integer"}}}`:                                      `{"type":"object"}`,
+		`{"type":"object","properties":{"$ref":{"type":"integer"}}}`:                                  `{"type":"object"}`,
+		`{"type":"object","properties":{"*":{"type":"integer"}}}`:                                     `{"type":"object"}`,
+		`{"type":"object","properties":{"` + long + `":{"type":"integer"}}}`:                          `{"type":"object"}`,
+		`{"type":"object","properties":{"a]":{"type":"integer"}},"additionalProperties":true}`:        `{"type":"object"}`,
+		`{"type":"object","properties":{"a]":{"type":"integer"}}}`:                                    `{"type":"object","properties":{"a]":{"type":"integer"}}}`,
+		`{"type":"number","const":0.1234567890123456789}`:                                             `{"type":"number"}`,
+		`{"type":"number","enum":[1e300,1e301]}`:                                                      `{"type":"number"}`,
+		`{"type":"integer","enum":[9223372036854775807,1]}`:                                           `{"enum":[9223372036854775807,1]}`,
+		`{"const":{"$ref":"#/x"}}`:                                                                    string(anything().encode()),
+		`{"$ref":"#/$defs/a-b","$defs":{"a-b":{"type":"integer"},"a_b":{"type":"string"}}}`:           `{"$ref":"#/$defs/type1","$defs":{"type1":{"type":"integer"}}}`,
+		`{"type":"object","properties":{"v":{"type":"integer"},"w":{"$ref":"#/properties/v"}}}`:       `{"type":"object","properties":{"v":{"type":"integer"},"w":{"$ref":"#/$defs/type1"}},"$defs":{"type1":{"type":"integer"}}}`,
+		`{"$id":"https://example.com/a","type":"object","properties":{"v":{"$id":"b","$ref":"#/x"}}}`: ``,
+	} {
+		s, err := Compile(json.RawMessage(schema))
+		if err != nil {
+			if want != "" {
+				t.Errorf("%.80s: %v", schema, err)
+			}
+			continue
+		}
+		checkSafe(t, schema, s.format)
+		if string(s.format) != want {
+			t.Errorf("%.80s: %s", schema, s.format)
+		}
+	}
+}
+
+// A union whose alternatives begin alike, within itself, doubles what a server follows with every level.
+func TestFormatBoundsAmbiguity(t *testing.T) {
+	tree := func(left, right string) string {
+		return `{"$ref":"#/$defs/n","$defs":{"n":{"anyOf":[{"type":"integer"},` + left + `,` + right + `]}}}`
+	}
+	node := func(first, other string) string {
+		return `{"type":"object","properties":{` + first + `,"kid":{"$ref":"#/$defs/n"},"` + other + `":{"type":"null"}},"required":["` + strings.Split(first, `"`)[1] + `","kid","` + other + `"]}`
+	}
+	for name, c := range map[string]struct {
+		schema string
+		sent   bool
+	}{
+		"a tag tells them apart":      {tree(node(`"op":{"const":"add"}`, "a"), node(`"op":{"const":"neg"}`, "b")), true},
+		"the first key tells them":    {tree(node(`"add":{"type":"null"}`, "a"), node(`"neg":{"type":"null"}`, "b")), true},
+		"the type tells them":         {tree(`{"type":"array","items":{"$ref":"#/$defs/n"}}`, node(`"neg":{"type":"null"}`, "b")), true},
+		"nothing tells them in time":  {tree(node(`"op":{"type":"null"}`, "a"), node(`"op":{"type":"null"}`, "b")), false},
+		"two kinds of arrays":         {tree(`{"type":"array","items":{"$ref":"#/$defs/n"}}`, `{"type":"array","minItems":1,"items":{"$ref":"#/$defs/n"}}`), false},
+		"a tag that is not the first": {tree(node(`"x":{"type":"null"},"op":{"const":"add"}`, "a"), node(`"x":{"type":"null"},"op":{"const":"neg"}`, "b")), false},
+	} {
+		s := mustCompile(t, c.schema)
+		checkSafe(t, name, s.format)
+		if sent := strings.Count(string(s.format), `"$ref"`) > 1; sent != c.sent {
+			t.Errorf("%s: sent %t: %s", name, sent, s.format)
+		}
 	}
 }

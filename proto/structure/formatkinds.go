@@ -152,28 +152,43 @@ func enum(s, values node) node {
 	return object(member{"enum", list(kept...)})
 }
 
-// integer keeps whole bounds; Ollama would read a minimum of 1.5 as 1. It sends both or none: with one of them alone the
-// converter writes 105 as "1" and at least one more digit, so that 15 passes, and lets -05 through for a maximum of -1.
+// integer keeps whole bounds; Ollama would read a minimum of 1.5 as 1. A maximum below 0 alone is left out: the converter
+// lets -05 through then.
 func integer(s node) node {
 	out := object(member{"type", text("integer")})
 	least, hasLeast := wholeBound(s, "minimum", "exclusiveMinimum", 1)
 	most, hasMost := wholeBound(s, "maximum", "exclusiveMaximum", -1)
-	if !hasLeast && !hasMost || hasLeast && hasMost && least.Cmp(most) > 0 {
+	switch {
+	case hasLeast && hasMost && least.Cmp(most) > 0, !hasLeast && hasMost && most.Sign() < 0:
 		return out
+	case hasLeast && !hasMost:
+		least = spelled(least)
 	}
-	low, high := json.Number("-"+mostDigits), json.Number(mostDigits)
 	if hasLeast {
-		low = json.Number(least.String())
+		out.members = append(out.members, member{"minimum", node{scalar: json.Number(least.String())}})
 	}
 	if hasMost {
-		high = json.Number(most.String())
+		out.members = append(out.members, member{"maximum", node{scalar: json.Number(most.String())}})
 	}
-	out.members = append(out.members, member{"minimum", node{scalar: low}}, member{"maximum", node{scalar: high}})
 	return out
 }
 
-// mostDigits is the largest number that a grammar writes: 16 digits.
-const mostDigits = "9999999999999999"
+// spelled lowers a minimum that stands alone to one that the converter spells right. It forgets zeros within: of at least
+// 105 it makes "1 and one more digit", so that 15 passes. Below that there is 99.
+func spelled(least *big.Int) *big.Int {
+	for {
+		digits := least.String()
+		if least.Sign() <= 0 || len(digits) < 3 {
+			return least
+		}
+		zero := strings.IndexByte(digits[1:len(digits)-1], '0') + 1
+		if zero == 0 {
+			return least
+		}
+		tail := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(len(digits)-zero)), nil)
+		least = new(big.Int).Sub(new(big.Int).Mul(new(big.Int).Div(least, tail), tail), big.NewInt(1))
+	}
+}
 
 // wholeBound returns the tightest whole number that an inclusive and an exclusive bound allow; towards is the side
 // inside: 1 for a minimum, -1 for a maximum.

@@ -23,6 +23,7 @@ func TestCompileNamesThePlace(t *testing.T) {
 		"a required key not allowed":   {`{"type":"object","required":["a"],"additionalProperties":false}`, "", `"a" is required and not allowed`, "add it to properties"},
 		"a type that is none":          {`{"properties":{"v":{"type":"strin"}}}`, "/properties/v/type", "", "use object, array"},
 		"a length below nothing":       {`{"properties":{"v":{"maxLength":-1}}}`, "/properties/v/maxLength", "", "whole number"},
+		"more than a word holds":       {`{"type":"array","minItems":123456789012345678901234567890}`, "/minItems", "more than any answer", "smaller number"},
 		"half a length":                {`{"properties":{"v":{"maxLength":2.7}}}`, "/properties/v/maxLength", "", "whole number"},
 		"required as a string":         {`{"type":"object","properties":{"v":{}},"required":"v"}`, "/required", "", `["a", "b"]`},
 		"enum as a string":             {`{"properties":{"v":{"enum":"x"}}}`, "/properties/v/enum", "", `["yes", "no"]`},
