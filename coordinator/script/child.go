@@ -21,21 +21,54 @@ type ChildOptions struct {
 }
 
 // NewChildHost returns a host that runs each script in a process of its own, so that a script that eats memory or loops
-// inside a native call ends that process only. A child has no environment, and ends with its session or its parent.
-func NewChildHost(o ChildOptions) Host {
+// inside a native call ends that process only. A child has nothing of this process's environment, and ends with its session or its
+// parent.
+func NewChildHost(o ChildOptions) *ChildHost {
 	o.Limits = o.Limits.withDefaults()
-	return &childHost{o}
+	return &ChildHost{o: o, spare: make(chan *childSession, 1)}
 }
 
-type childHost struct{ ChildOptions }
+// ChildHost is a Host with a process for each script.
+type ChildHost struct {
+	o       ChildOptions
+	spare   chan *childSession // that no script has taken yet
+	warming sync.WaitGroup
+}
 
-func (h *childHost) Describe(ctx context.Context, p Program) (Interface, error) {
-	s, err := h.spawn()
+// Warm starts a process ahead for the next script, whose start takes longer than anything that a coordinator does before it
+// needs one. It returns at once. Who warms a host closes it.
+func (h *ChildHost) Warm() {
+	h.warming.Go(func() {
+		s, err := h.spawn()
+		if err != nil {
+			return // the script that needs one will say so
+		}
+		select {
+		case h.spare <- s:
+		default:
+			s.stop()
+		}
+	})
+}
+
+// Close ends what Warm has started and no script has taken.
+func (h *ChildHost) Close() {
+	h.warming.Wait()
+	select {
+	case s := <-h.spare:
+		s.stop()
+	default:
+	}
+}
+
+// Describe implements Host.
+func (h *ChildHost) Describe(ctx context.Context, p Program) (Interface, error) {
+	s, err := h.child()
 	if err != nil {
 		return Interface{}, err
 	}
 	defer s.stop()
-	a, err := s.ask(ctx, question{Version: protocolVersion, Limits: &h.Limits, Describe: &p})
+	a, err := s.ask(ctx, question{Version: protocolVersion, Limits: &h.o.Limits, Describe: &p})
 	switch {
 	case err != nil:
 		return Interface{}, named(err, p)
@@ -47,13 +80,14 @@ func (h *childHost) Describe(ctx context.Context, p Program) (Interface, error) 
 	return *a.Interface, nil
 }
 
-func (h *childHost) Start(ctx context.Context, start Start) (Session, Yield, error) {
-	s, err := h.spawn()
+// Start implements Host.
+func (h *ChildHost) Start(ctx context.Context, start Start) (Session, Yield, error) {
+	s, err := h.child()
 	if err != nil {
 		return nil, Yield{}, err
 	}
 	s.program = start.Program
-	y, err := s.step(ctx, question{Version: protocolVersion, Limits: &h.Limits, Start: &start})
+	y, err := s.step(ctx, question{Version: protocolVersion, Limits: &h.o.Limits, Start: &start})
 	if err != nil {
 		s.stop()
 		return nil, Yield{}, err
@@ -61,12 +95,26 @@ func (h *childHost) Start(ctx context.Context, start Start) (Session, Yield, err
 	return s, y, nil
 }
 
-func (h *childHost) spawn() (*childSession, error) {
-	if len(h.Command) == 0 {
+// child is the one that was started ahead, or a new one.
+func (h *ChildHost) child() (*childSession, error) {
+	select {
+	case s := <-h.spare:
+		return s, nil
+	default:
+		return h.spawn()
+	}
+}
+
+// childEnv is all that a child is told: where it stands, so that a Date does not depend on where the coordinator does, and that it may
+// collect late, already while it starts: a script's heap is small, and a replay makes garbage.
+var childEnv = []string{"TZ=UTC", "GOGC=400"}
+
+func (h *ChildHost) spawn() (*childSession, error) {
+	if len(h.o.Command) == 0 {
 		return nil, errors.New("start a script: the host has no command")
 	}
-	s := &childSession{limits: h.Limits, cmd: exec.Command(h.Command[0], h.Command[1:]...)}
-	s.cmd.Env = []string{"TZ=UTC"}
+	s := &childSession{limits: h.o.Limits, cmd: exec.Command(h.o.Command[0], h.o.Command[1:]...)}
+	s.cmd.Env = childEnv
 	s.cmd.Stderr = &s.stderr
 	in, err := s.cmd.StdinPipe()
 	if err != nil {

@@ -74,7 +74,6 @@ type child struct {
 
 func (c *child) limit(l Limits) {
 	debug.SetMemoryLimit(l.Memory * 3 / 4) // collect hard before the watchdog bites
-	debug.SetGCPercent(400)                // a script's heap is small, and a replay makes garbage: it takes a third less CPU time
 	debug.SetMaxStack(int(l.Memory / 2))
 	c.watch = &watchdog{limits: l}
 	go c.watch.run() // lives as long as the process

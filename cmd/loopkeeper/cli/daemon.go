@@ -87,19 +87,22 @@ func overrides(h configs.Hardware) (o hwprobe.Overrides) {
 }
 
 // startCoordinator opens the ledger and starts the coordinator on l; local is the address of the worker in this process,
-// or "". What it returns second closes the ledger and must be called after Stop.
+// or "". What it returns second closes the ledger and the host of scripts, and must be called after Stop.
 func (a *app) startCoordinator(ctx context.Context, l net.Listener, dir, local string) (*coordinator.Coordinator, func() error, error) {
 	c := a.config
 	program, err := os.Executable()
 	if err != nil {
 		return nil, nil, fmt.Errorf("find this program, which hosts the scripts: %w", err)
 	}
-	store, err := ledger.Open(ctx, ledger.Options{Dir: filepath.Join(dir, ledgerDir), Log: a.log.With("part", "ledger")})
-	if err != nil {
-		return nil, nil, err
-	}
 	host := script.NewChildHost(script.ChildOptions{Command: []string{program, scriptHostCommand},
 		Limits: script.Limits{CPU: c.Script.CPU, Memory: int64(c.Script.Memory)}})
+	host.Warm() // a run that was under way needs it as soon as it is read
+	store, err := ledger.Open(ctx, ledger.Options{Dir: filepath.Join(dir, ledgerDir), Log: a.log.With("part", "ledger")})
+	if err != nil {
+		host.Close()
+		return nil, nil, err
+	}
+	closeBoth := func() error { host.Close(); return store.Close() }
 	var discover *fleet.MDNS
 	if c.Discovery.MDNS {
 		discover = &fleet.MDNS{Fleet: c.Fleet, Interfaces: c.Discovery.Interfaces}
@@ -115,9 +118,9 @@ func (a *app) startCoordinator(ctx context.Context, l net.Listener, dir, local s
 		co, err = coordinator.Start(ctx, o)
 	}
 	if err != nil {
-		return nil, nil, firstError(err, store.Close())
+		return nil, nil, firstError(err, closeBoth())
 	}
-	return co, store.Close, nil
+	return co, closeBoth, nil
 }
 
 // reachable is the address under which a listener on this machine is reached from this machine.
