@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/engine"
+	"github.com/loopkeeper/loopkeeper/coordinator/run"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
 )
@@ -52,7 +53,11 @@ func (s *Server) answerWait(ctx context.Context, r *coordinatorv1.AnswerWaitRequ
 	if err != nil {
 		return nil, err
 	}
-	return &coordinatorv1.AnswerWaitResponse{Run: runMessage(v), Wait: waitMessage(w)}, nil
+	out := &coordinatorv1.AnswerWaitResponse{Run: runMessage(v), Wait: waitMessage(w)}
+	if v.Status == run.Suspended {
+		out.Notes = append(out.Notes, fmt.Sprintf("run %s is suspended: the answer is kept, and counts once it goes on: loopkeeper resume %s", v.ID, v.ID))
+	}
+	return out, nil
 }
 
 func value(b []byte) json.RawMessage {

@@ -21,13 +21,16 @@ func TestWhatARetryCanChange(t *testing.T) {
 	}{
 		"completed":              {`return 1;`, false, false, "nothing of run", ""},
 		"the script threw":       {`await generate({ model: "small:8b", prompt: "a", schema: Answer }); throw new Error("no");`, false, false, "every step of run", ""},
-		"a goal not reached":     {`await until(async () => (await generate({ model: "small:8b", prompt: "a", schema: Answer })).of, { max: 2, done: () => false });`, false, false, "every step of run", ""},
+		"a goal not reached":     {`await until({ state: "a", rounds: 2, reached: () => false, round: async (s: string) => { await generate({ model: "small:8b", prompt: s, schema: Answer }); return s + "x"; } });`, false, false, "every step of run", ""},
 		"a request that is none": {`await tool("nothing", {}).catch(() => 0);`, true, false, "the only failure of run", "loopkeeper tools"},
 		"a model's bad luck":     {`await generate({ model: "small:8b", prompt: "luck", schema: Answer, retry: { attempts: 1 } }).catch(() => 0);`, true, true, "1 of 1 failure may not come again", "loopkeeper retry"},
 		"too many calls":         {`for (let i = 0; i < 9; i++) await generate({ model: "small:8b", prompt: "a" + i, schema: Answer });`, true, true, "a limit", "--limit calls=10"},
 		"too long":               {`await generate({ model: "small:8b", prompt: "slow", schema: Answer });`, true, true, "a limit", "--time-limit 20m0s"},
 	} {
 		p := flow(t, tt.flow)
+		if strings.Contains(tt.flow, "until") {
+			p = books(t, tt.flow)
+		}
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFarm(1)
@@ -46,6 +49,9 @@ func TestWhatARetryCanChange(t *testing.T) {
 				r := newRig(t, f, Options{Tools: newBench(), DefaultLimits: run.Limits{Calls: 5, ActiveSeconds: 600}})
 				id := r.submit(p, nil)
 				v := r.wait(id)
+				if want := map[string]run.Status{"a goal not reached": run.Incomplete, "the script threw": run.Failed}[name]; want != "" && v.Status != want {
+					t.Fatalf("%s: %s", v.Status, v.Error)
+				}
 				if v.Retry == nil || v.Retry.Possible != tt.possible || v.Retry.Helps != tt.helps || !strings.Contains(v.Retry.Why, tt.why) {
 					t.Fatalf("%s: %+v", v.Status, v.Retry)
 				}

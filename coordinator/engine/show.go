@@ -35,6 +35,8 @@ type summary struct {
 	Parent   string `json:"parent,omitempty"`
 	Base     string `json:"base,omitempty"`
 	ParkedBy string `json:"parked_by,omitempty"`
+	ByCode   int    `json:"by_code,omitempty"`
+	Handled  int    `json:"handled,omitempty"`
 }
 
 func summarise(s *run.State, now time.Time) summary {
@@ -54,10 +56,32 @@ func summarise(s *run.State, now time.Time) summary {
 	}
 	out.Waits = len(waitsOf(s, nil))
 	out.Error, _ = endError(s)
+	if s.End != nil {
+		out.Handled = handledItems(s)
+		if s.End.Acceptance != nil {
+			out.ByCode = s.End.Acceptance.ByCode
+		}
+	}
 	for _, o := range s.Outputs {
 		out.Outputs = append(out.Outputs, o.Name)
 	}
 	return out
+}
+
+// handledItems counts the failed items that do not count against an ended run.
+func handledItems(s *run.State) (n int) {
+	if s.Counts.Failed == 0 {
+		return 0
+	}
+	forgiven := s.Forgiven()
+	for _, st := range s.Requests {
+		for _, i := range st.Failed {
+			if forgiven(st.Pos, i) {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // listView is the view of a row.
@@ -70,7 +94,7 @@ func listView(r ledger.RunRow) (View, error) {
 		Key: r.Key, Error: s.Error, Items: s.Items, Coverage: s.Coverage, PromptTokens: s.PromptTokens, OutputTokens: s.OutputTokens,
 		Calls: s.Calls, Simulated: s.Simulated, Script: s.Script, Seed: s.Seed, Outputs: s.Outputs, CancelReason: s.CancelReason,
 		Priority: cmp.Or(s.Priority, run.Normal), Weight: s.Weight, Active: time.Duration(s.Active), Waits: s.Waits, Parent: s.Parent,
-		Base: s.Base, ParkedBy: s.ParkedBy}, nil
+		Base: s.Base, ParkedBy: s.ParkedBy, ByCode: s.ByCode, Handled: s.Handled}, nil
 }
 
 // stateView is the part of a view that follows from the state alone.
@@ -80,7 +104,7 @@ func stateView(s *run.State, known roster, now time.Time) View {
 		Key: s.Pinned.Key, Error: sum.Error, Items: sum.Items, Coverage: sum.Coverage, PromptTokens: sum.PromptTokens,
 		OutputTokens: sum.OutputTokens, Calls: sum.Calls, Simulated: sum.Simulated, Script: sum.Script, Seed: sum.Seed,
 		Outputs: sum.Outputs, Logs: slices.Clone(s.Logs), CancelReason: sum.CancelReason, Priority: cmp.Or(sum.Priority, run.Normal), Weight: sum.Weight,
-		Active: time.Duration(sum.Active), Waits: sum.Waits, Parent: sum.Parent, Base: sum.Base, ParkedBy: sum.ParkedBy}
+		Active: time.Duration(sum.Active), Waits: sum.Waits, Parent: sum.Parent, Base: sum.Base, ParkedBy: sum.ParkedBy, ByCode: sum.ByCode, Handled: sum.Handled}
 	v.Limits, v.Acceptance, v.Phases, v.Children = limitViews(s, now), acceptanceOf(s), phaseViews(s), childrenOf(s)
 	_, v.ErrorStack = endError(s)
 	if s.Status.Ended() {
@@ -154,6 +178,7 @@ func endError(s *run.State) (message, stack string) {
 // whose failure the script collected goes by the name that the script gave its part.
 func failureGroups(s *run.State, known roster) []FailureGroup {
 	var g groups
+	forgiven := s.Forgiven()
 	names := map[*run.Step]string{}
 	for _, c := range s.Collected {
 		for _, f := range c.Failures {
@@ -168,16 +193,16 @@ func failureGroups(s *run.State, known roster) []FailureGroup {
 			if st.Kind == run.KindBatch {
 				label = st.ItemKey(i)
 			}
-			g.add(label, *st.Items[i].Failure, known[st.Items[i].Node].Simulated)
+			g.add(label, *st.Items[i].Failure, known[st.Items[i].Node].Simulated, forgiven(st.Pos, i))
 		}
 		if len(st.Failed) == 0 && st.Failure != nil {
-			g.add(label, *st.Failure, false)
+			g.add(label, *st.Failure, false, forgiven(st.Pos, -1))
 		}
 	}
 	for _, c := range s.Collected {
 		for _, f := range c.Failures {
 			if s.Of(f) == nil {
-				g.add(f.Key, run.Failure{Kind: cmp.Or(f.Kind, "collected"), Message: f.Message, Advice: run.Never}, false)
+				g.add(f.Key, run.Failure{Kind: cmp.Or(f.Kind, "collected"), Message: f.Message, Advice: run.Never}, false, false)
 			}
 		}
 	}
@@ -186,7 +211,7 @@ func failureGroups(s *run.State, known roster) []FailureGroup {
 
 type groups []FailureGroup
 
-func (g *groups) add(label string, f run.Failure, simulated bool) {
+func (g *groups) add(label string, f run.Failure, simulated, handled bool) {
 	i := slices.IndexFunc(*g, func(known FailureGroup) bool { return known.Kind == f.Kind })
 	if i < 0 {
 		i = len(*g)
@@ -196,6 +221,9 @@ func (g *groups) add(label string, f run.Failure, simulated bool) {
 	group.Message, group.Next = f.Message, f.Next
 	group.RetryHelps = group.RetryHelps || f.Advice != run.Never
 	group.Items = append(group.Items, label)
+	if handled {
+		group.Handled++
+	}
 	group.Simulated = group.Simulated || simulated
 }
 
@@ -270,7 +298,7 @@ func (e *Engine) addWaits(a *active, v *View) {
 	for i := range v.Steps {
 		st := &v.Steps[i]
 		if st.WaitingFor != "" {
-			add(st.WaitingFor, 1, parkedWhy[st.WaitingFor])
+			add(st.WaitingFor, 1, cmp.Or(asksFor[st.Kind], parkedWhy[st.WaitingFor]))
 			continue
 		}
 		n := st.Items.Waiting
@@ -295,9 +323,12 @@ func (e *Engine) addWaits(a *active, v *View) {
 	}
 }
 
+// asksFor says what a person has to do, by the kind of the step.
+var asksFor = map[string]string{run.KindApprove: "a person has to approve or reject", run.KindQuestion: "a person has to answer"}
+
 // parkedWhy says what a parked step waits for; what that is exactly is with the step.
 var parkedWhy = map[string]string{
-	string(run.WaitHuman): "a person has to answer", string(run.WaitTimer): "a time has to come", string(run.WaitChildren): "a child has to end",
+	string(run.WaitHuman): "a person has to say whether it happened", string(run.WaitTimer): "a time has to come", string(run.WaitChildren): "a child has to end",
 	waitLook: "its tool looks whether it happened",
 }
 

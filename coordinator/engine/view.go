@@ -47,6 +47,8 @@ type View struct {
 	Parent     string          // the run that spawned it
 	Children   []string        // runs that it spawned, by id
 	Base       string          // the run that it took results from
+	ByCode     int             // of an ended run: expected keys that are covered only because its script says so
+	Handled    int             // of an ended run: of Items.Failed, those that do not count against it
 	Retry      *Retry          // what one can change; nil in lists, and while it goes on
 }
 
@@ -125,6 +127,7 @@ type FailureGroup struct {
 	Kind       string
 	Message    string   // of the newest
 	Items      []string // labels, all of them
+	Handled    int      // of Items: waived, made good by a fallback, or of a phase that was done again
 	RetryHelps bool
 	Next       []string
 	Simulated  bool // at least one of them happened on a stand-in

@@ -252,11 +252,24 @@ func (t *turn) person(a *active, cmd run.Command) error {
 	events, err := run.Execute(a.state, cmd, t.now)
 	switch {
 	case errors.Is(err, run.ErrStale):
-		return apierr.New(apierr.Conflict, "run %s is past this: it is %s", id, a.state.Status).WithNext("loopkeeper show " + id)
+		return past(a.state, cmd)
 	case err != nil:
 		return apierr.Wrap(err, apierr.InvalidArgument, "run %s does not take this", id).WithNext("loopkeeper show " + id)
 	}
 	return t.record(a, events)
+}
+
+// past says why a command comes too late or twice.
+func past(s *run.State, cmd run.Command) error {
+	id := s.Pinned.ID
+	switch cmd.(type) {
+	case run.Suspend:
+		return apierr.New(apierr.Conflict, "run %s is suspended already", id).WithNext("loopkeeper resume "+id, "loopkeeper show "+id)
+	case run.Resume:
+		return apierr.New(apierr.Conflict, "run %s is not suspended: it is %s", id, s.Status).WithNext("loopkeeper watch " + id)
+	default:
+		return apierr.New(apierr.Conflict, "run %s is past this: it is %s", id, s.Status).WithNext("loopkeeper show " + id)
+	}
 }
 
 // steerTree does f with a run under way; the view is of when that is durable. Conflict: the run has ended.

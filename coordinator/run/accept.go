@@ -52,9 +52,10 @@ type judgement struct {
 	*State
 	a         *Acceptance
 	handled   map[place]bool
-	keys      map[string]bool // left out on purpose
-	collected map[int]bool    // steps whose failure the script collected
-	void      int             // items without a result whose work a rollback made void
+	keys      map[string]bool        // left out on purpose
+	collected map[int]bool           // steps whose failure the script collected
+	items     map[int]map[string]int // by step and key, of steps of which an item was waived by its key
+	void      int                    // items without a result whose work a rollback made void
 }
 
 // Acceptance adds up what is expected and what is done so far, in time that grows with the number of items.
@@ -80,10 +81,24 @@ func (a *Acceptance) empty() bool {
 // maxShortfalls bounds the list in the run's last event; the failures themselves are with their items.
 const maxShortfalls = 20
 
+func newJudgement(s *State) *judgement {
+	return &judgement{State: s, a: &Acceptance{}, handled: map[place]bool{}, keys: map[string]bool{}, collected: map[int]bool{}, items: map[int]map[string]int{}}
+}
+
+// Forgiven returns what says of the failure of an item, or with item -1 of a step, that it does not count against the run: it was waived, made
+// good by a fallback, or is of a phase that was done again.
+func (s *State) Forgiven() func(pos, item int) bool {
+	j := newJudgement(s)
+	j.handle()
+	return func(pos, item int) bool {
+		return j.handled[place{pos, -1}] || j.handled[place{pos, item}] || s.undone(pos)
+	}
+}
+
 // shortfalls says why the run's task is not done although its program may be: nothing when all that was expected is covered or
 // handled, no failure was swallowed or collected, every loop reached its goal and every output rests on steps that succeeded.
 func (s *State) shortfalls() ([]string, *judgement) {
-	j := &judgement{State: s, a: &Acceptance{}, handled: map[place]bool{}, keys: map[string]bool{}, collected: map[int]bool{}}
+	j := newJudgement(s)
 	for _, c := range s.Collected {
 		for _, f := range c.Failures {
 			if st := s.Of(f); st != nil {
@@ -169,7 +184,7 @@ func (j *judgement) handle() {
 		}
 		item := w.Item
 		if st := j.Step(*w.Step); item == nil && w.Key != "" && st != nil {
-			item = st.find(w.Key)
+			item = j.find(st, w.Key)
 		}
 		j.book(&j.a.Waived, *w.Step, item, Handled{Reason: w.Reason})
 	}
@@ -200,12 +215,18 @@ func (j *judgement) book(list *[]Handled, pos int, item *int, h Handled) {
 	}
 }
 
-// find returns the item of a key, nil when there is none.
-func (st *Step) find(key string) *int {
-	for i := range st.Items {
-		if st.ItemKey(i) == key {
-			return &i
+// find returns the first item of a key, nil when there is none.
+func (j *judgement) find(st *Step, key string) *int {
+	at := j.items[st.Pos]
+	if at == nil {
+		at = make(map[string]int, len(st.Items))
+		for i := len(st.Items) - 1; i >= 0; i-- {
+			at[st.ItemKey(i)] = i
 		}
+		j.items[st.Pos] = at
+	}
+	if i, ok := at[key]; ok {
+		return &i
 	}
 	return nil
 }

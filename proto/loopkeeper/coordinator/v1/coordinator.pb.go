@@ -1018,6 +1018,8 @@ type Run struct {
 	Waits         int32                  `protobuf:"varint,34,opt,name=waits,proto3" json:"waits,omitempty"`                      // steps that wait for a person
 	ParkedBy      string                 `protobuf:"bytes,35,opt,name=parked_by,json=parkedBy,proto3" json:"parked_by,omitempty"` // of a suspended run
 	Retry         *Retry                 `protobuf:"bytes,36,opt,name=retry,proto3" json:"retry,omitempty"`                       // of an ended run
+	ByCode        int64                  `protobuf:"varint,37,opt,name=by_code,json=byCode,proto3" json:"by_code,omitempty"`      // of an ended run: expected keys that are covered only because its script says so
+	Handled       int64                  `protobuf:"varint,38,opt,name=handled,proto3" json:"handled,omitempty"`                  // of an ended run: of items.failed, those that do not count against it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1302,6 +1304,20 @@ func (x *Run) GetRetry() *Retry {
 		return x.Retry
 	}
 	return nil
+}
+
+func (x *Run) GetByCode() int64 {
+	if x != nil {
+		return x.ByCode
+	}
+	return 0
+}
+
+func (x *Run) GetHandled() int64 {
+	if x != nil {
+		return x.Handled
+	}
+	return 0
 }
 
 // Retry says what another run that takes over what succeeded can change.
@@ -2186,6 +2202,7 @@ type FailureGroup struct {
 	RetryHelps    bool                   `protobuf:"varint,5,opt,name=retry_helps,json=retryHelps,proto3" json:"retry_helps,omitempty"`
 	Next          []string               `protobuf:"bytes,6,rep,name=next,proto3" json:"next,omitempty"`
 	Simulated     bool                   `protobuf:"varint,7,opt,name=simulated,proto3" json:"simulated,omitempty"` // at least one of them happened on a stand-in
+	Handled       int64                  `protobuf:"varint,8,opt,name=handled,proto3" json:"handled,omitempty"`     // of count: waived, made good by a fallback, or of a phase that was done again
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2267,6 +2284,13 @@ func (x *FailureGroup) GetSimulated() bool {
 		return x.Simulated
 	}
 	return false
+}
+
+func (x *FailureGroup) GetHandled() int64 {
+	if x != nil {
+		return x.Handled
+	}
+	return 0
 }
 
 type ListRunsRequest struct {
@@ -5370,8 +5394,7 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\rGetRunRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\"B\n" +
 	"\x0eGetRunResponse\x120\n" +
-	"\x03run\x18\x01 \x01(\v2\x1e.loopkeeper.coordinator.v1.RunR\x03run\"\xed\n" +
-	"\n" +
+	"\x03run\x18\x01 \x01(\v2\x1e.loopkeeper.coordinator.v1.RunR\x03run\"\xa0\v\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\bworkflow\x18\x02 \x01(\tR\bworkflow\x12\x14\n" +
@@ -5412,7 +5435,9 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\x06phases\x18! \x03(\v2 .loopkeeper.coordinator.v1.PhaseR\x06phases\x12\x14\n" +
 	"\x05waits\x18\" \x01(\x05R\x05waits\x12\x1b\n" +
 	"\tparked_by\x18# \x01(\tR\bparkedBy\x126\n" +
-	"\x05retry\x18$ \x01(\v2 .loopkeeper.coordinator.v1.RetryR\x05retry\"_\n" +
+	"\x05retry\x18$ \x01(\v2 .loopkeeper.coordinator.v1.RetryR\x05retry\x12\x17\n" +
+	"\aby_code\x18% \x01(\x03R\x06byCode\x12\x18\n" +
+	"\ahandled\x18& \x01(\x03R\ahandled\"_\n" +
 	"\x05Retry\x12\x1a\n" +
 	"\bpossible\x18\x01 \x01(\bR\bpossible\x12\x14\n" +
 	"\x05helps\x18\x02 \x01(\bR\x05helps\x12\x10\n" +
@@ -5498,7 +5523,7 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\vwaiting_for\x18\x01 \x01(\tR\n" +
 	"waitingFor\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x03R\x05count\x12\x10\n" +
-	"\x03why\x18\x03 \x01(\tR\x03why\"\xbb\x01\n" +
+	"\x03why\x18\x03 \x01(\tR\x03why\"\xd5\x01\n" +
 	"\fFailureGroup\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x14\n" +
@@ -5507,7 +5532,8 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\vretry_helps\x18\x05 \x01(\bR\n" +
 	"retryHelps\x12\x12\n" +
 	"\x04next\x18\x06 \x03(\tR\x04next\x12\x1c\n" +
-	"\tsimulated\x18\a \x01(\bR\tsimulated\"?\n" +
+	"\tsimulated\x18\a \x01(\bR\tsimulated\x12\x18\n" +
+	"\ahandled\x18\b \x01(\x03R\ahandled\"?\n" +
 	"\x0fListRunsRequest\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\x05R\x05limit\x12\x16\n" +
 	"\x06states\x18\x02 \x03(\tR\x06states\"F\n" +

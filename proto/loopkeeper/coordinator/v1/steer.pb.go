@@ -364,7 +364,8 @@ func (x *AnswerWaitRequest) GetBy() string {
 type AnswerWaitResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Run           *Run                   `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
-	Wait          *Wait                  `protobuf:"bytes,2,opt,name=wait,proto3" json:"wait,omitempty"` // what was answered
+	Wait          *Wait                  `protobuf:"bytes,2,opt,name=wait,proto3" json:"wait,omitempty"`   // what was answered
+	Notes         []string               `protobuf:"bytes,3,rep,name=notes,proto3" json:"notes,omitempty"` // what the user should know, such as that the run is suspended
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -409,6 +410,13 @@ func (x *AnswerWaitResponse) GetRun() *Run {
 func (x *AnswerWaitResponse) GetWait() *Wait {
 	if x != nil {
 		return x.Wait
+	}
+	return nil
+}
+
+func (x *AnswerWaitResponse) GetNotes() []string {
+	if x != nil {
+		return x.Notes
 	}
 	return nil
 }
@@ -944,10 +952,11 @@ const file_loopkeeper_coordinator_v1_steer_proto_rawDesc = "" +
 	"\vanswer_json\x18\x05 \x01(\fR\n" +
 	"answerJson\x12\x18\n" +
 	"\acomment\x18\x06 \x01(\tR\acomment\x12\x0e\n" +
-	"\x02by\x18\a \x01(\tR\x02by\"{\n" +
+	"\x02by\x18\a \x01(\tR\x02by\"\x91\x01\n" +
 	"\x12AnswerWaitResponse\x120\n" +
 	"\x03run\x18\x01 \x01(\v2\x1e.loopkeeper.coordinator.v1.RunR\x03run\x123\n" +
-	"\x04wait\x18\x02 \x01(\v2\x1f.loopkeeper.coordinator.v1.WaitR\x04wait\"R\n" +
+	"\x04wait\x18\x02 \x01(\v2\x1f.loopkeeper.coordinator.v1.WaitR\x04wait\x12\x14\n" +
+	"\x05notes\x18\x03 \x03(\tR\x05notes\"R\n" +
 	"\x11SuspendRunRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
