@@ -49,15 +49,13 @@ func (c Commit) checkReuse() error {
 }
 
 func (s *SQLite) insertAccepted(ctx context.Context, tx *sql.Tx, accepted []Accepted) error {
+	values := make([]any, 0, len(accepted)*s.stmts.putAccepted.columns)
 	for _, a := range accepted {
-		_, err := tx.StmtContext(ctx, s.stmts.putAccepted).ExecContext(ctx, a.Request, a.Model, a.RunID, a.Step, a.Item, formatTime(a.Time),
-			string(a.Result), nullString(a.Body))
-		if err == nil {
-			_, err = tx.StmtContext(ctx, s.stmts.dropAccepted).ExecContext(ctx, a.Request, AcceptedKept)
-		}
-		if err != nil {
-			return fmt.Errorf("write an accepted result of run %s: %w", a.RunID, err)
-		}
+		values = append(values, a.Request, a.Model, a.RunID, a.Step, a.Item, formatTime(a.Time), string(a.Result), nullString(a.Body))
+	}
+	err := s.stmts.putAccepted.grow(ctx, tx, values, AcceptedKept)
+	if err != nil {
+		return fmt.Errorf("write accepted results: %w", err)
 	}
 	return nil
 }

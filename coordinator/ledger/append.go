@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -13,46 +12,6 @@ import (
 
 // timeFormat is RFC 3339 with a fixed width, so that text order is time order.
 const timeFormat = "2006-01-02T15:04:05.000000000Z07:00"
-
-// statements are the prepared ones of the hot path.
-type statements struct {
-	putRun, keyOwner, end, putEvent, setEnd, putArtifact, setMeta, delMeta, putAccepted, dropAccepted *sql.Stmt // writer
-	events, artifact, accepted                                                                        *sql.Stmt // readers
-}
-
-func (st *statements) prepare(ctx context.Context, writer, readers *sql.DB) error {
-	for _, p := range []struct {
-		to  **sql.Stmt
-		db  *sql.DB
-		sql string
-	}{
-		{&st.putRun, writer, `INSERT INTO run (id, workflow, state, created, started, ended, key, summary) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-			ON CONFLICT (id) DO UPDATE SET workflow = excluded.workflow, state = excluded.state, created = excluded.created,
-			started = excluded.started, ended = excluded.ended, key = excluded.key, summary = excluded.summary`},
-		{&st.keyOwner, writer, `SELECT id FROM run WHERE key = ? AND id <> ?`},
-		{&st.end, writer, `SELECT events, head FROM run WHERE id = ?`},
-		{&st.putEvent, writer, `INSERT INTO event (run_id, seq, time, kind, payload, hash) VALUES (?, ?, ?, ?, ?, ?)`},
-		{&st.setEnd, writer, `UPDATE run SET events = ?, head = ? WHERE id = ?`},
-		{&st.putArtifact, writer, `INSERT INTO artifact (sha256, size, name, body, stored) VALUES (?, ?, ?, ?, ?)
-			ON CONFLICT (sha256) DO UPDATE SET size = excluded.size, body = excluded.body, stored = excluded.stored, pruned = NULL
-			WHERE body IS NOT excluded.body OR pruned IS NOT NULL OR stored IS NULL OR stored < ?6`},
-		{&st.setMeta, writer, `INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value`},
-		{&st.delMeta, writer, `DELETE FROM meta WHERE key = ?`},
-		{&st.events, readers, `SELECT seq, time, kind, payload FROM event WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?`},
-		{&st.artifact, readers, `SELECT size, name, body, pruned FROM artifact WHERE sha256 = ?`},
-		{&st.putAccepted, writer, `INSERT INTO accepted (request, model, run_id, step, item, time, result, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`},
-		{&st.dropAccepted, writer, `DELETE FROM accepted WHERE request = ?1 AND pos <=
-			(SELECT pos FROM accepted WHERE request = ?1 ORDER BY pos DESC LIMIT 1 OFFSET ?2)`},
-		{&st.accepted, readers, `SELECT model, run_id, step, item, time, result, coalesce(body, '') FROM accepted WHERE request = ? ORDER BY pos DESC LIMIT ?`},
-	} {
-		stmt, err := p.db.PrepareContext(ctx, p.sql)
-		if err != nil {
-			return err
-		}
-		*p.to = stmt // closed with its database
-	}
-	return nil
-}
 
 // Append implements Store.
 func (s *SQLite) Append(ctx context.Context, c Commit) error {
@@ -71,12 +30,7 @@ func (s *SQLite) Append(ctx context.Context, c Commit) error {
 				return err
 			}
 		}
-		for _, r := range c.Runs {
-			if err := s.insertRun(ctx, tx, r); err != nil {
-				return err
-			}
-		}
-		if err := s.insertEvents(ctx, tx, c.Events); err != nil {
+		if err := s.insertRuns(ctx, tx, c.Runs, c.Events); err != nil {
 			return err
 		}
 		if err := s.insertMeta(ctx, tx, c.Meta); err != nil {
@@ -91,7 +45,7 @@ func (s *SQLite) Append(ctx context.Context, c Commit) error {
 		if err := insertToolCalls(ctx, tx, c.ToolCalls); err != nil {
 			return err
 		}
-		return insertPlacement(ctx, tx, c)
+		return s.insertPlacement(ctx, tx, c)
 	})
 }
 
@@ -127,76 +81,6 @@ func (c Commit) check() error {
 	return c.checkPlacement()
 }
 
-func (s *SQLite) insertRun(ctx context.Context, tx *sql.Tx, r RunRow) error {
-	if r.Key != "" {
-		var owner string
-		err := tx.StmtContext(ctx, s.stmts.keyOwner).QueryRowContext(ctx, r.Key, r.ID).Scan(&owner)
-		if err == nil {
-			return apierr.New(apierr.Conflict, "run %s has the key %q already", owner, r.Key).WithNext("loopkeeper show " + owner)
-		}
-		if !errors.Is(err, sql.ErrNoRows) {
-			return fmt.Errorf("look up the key of run %s: %w", r.ID, err)
-		}
-	}
-	_, err := tx.StmtContext(ctx, s.stmts.putRun).ExecContext(ctx, r.ID, r.Workflow, r.State, formatTime(r.Created),
-		nullTime(r.Started), nullTime(r.Ended), nullString(r.Key), nullString(string(r.Summary)))
-	if err != nil {
-		return fmt.Errorf("write run %s: %w", r.ID, err)
-	}
-	return nil
-}
-
-func (s *SQLite) insertEvents(ctx context.Context, tx *sql.Tx, events []Event) error {
-	ends := map[string]*chainEnd{}
-	for _, e := range events {
-		end := ends[e.RunID]
-		if end == nil {
-			found, err := scanEnd(tx.StmtContext(ctx, s.stmts.end).QueryRowContext(ctx, e.RunID))
-			if errors.Is(err, sql.ErrNoRows) {
-				return apierr.New(apierr.InvalidArgument, "an event of run %q, which has no row", e.RunID)
-			}
-			if err != nil {
-				return fmt.Errorf("find the last event of run %s: %w", e.RunID, err)
-			}
-			end = &found
-			ends[e.RunID] = end
-		}
-		if e.Seq != end.seq+1 {
-			return apierr.New(apierr.Conflict, "event %d of run %s does not follow event %d", e.Seq, e.RunID, end.seq)
-		}
-		if err := s.insertEvent(ctx, tx, end, e); err != nil {
-			return err
-		}
-	}
-	for id, end := range ends {
-		if err := s.setEnd(ctx, tx, id, *end); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// insertEvent adds an event to the chain that ends at end, and moves that.
-func (s *SQLite) insertEvent(ctx context.Context, tx *sql.Tx, end *chainEnd, e Event) error {
-	payload := string(e.Payload)
-	if e.Payload == nil {
-		payload = "null"
-	}
-	at := formatTime(e.Time)
-	*end = chainEnd{e.Seq, link(end.hash, e.RunID, e.Seq, at, e.Kind, payload)}
-	if _, err := tx.StmtContext(ctx, s.stmts.putEvent).ExecContext(ctx, e.RunID, e.Seq, at, e.Kind, payload, end.hash); err != nil {
-		return fmt.Errorf("write event %d of run %s: %w", e.Seq, e.RunID, err)
-	}
-	return nil
-}
-
-func (s *SQLite) setEnd(ctx context.Context, tx *sql.Tx, runID string, end chainEnd) error {
-	if _, err := tx.StmtContext(ctx, s.stmts.setEnd).ExecContext(ctx, end.seq, end.hash, runID); err != nil {
-		return fmt.Errorf("write the head of run %s: %w", runID, err)
-	}
-	return nil
-}
-
 func (s *SQLite) insertMeta(ctx context.Context, tx *sql.Tx, values map[string]json.RawMessage) error {
 	for k, v := range values {
 		var err error
@@ -214,8 +98,12 @@ func (s *SQLite) insertMeta(ctx context.Context, tx *sql.Tx, values map[string]j
 
 func formatTime(t time.Time) string { return t.UTC().Format(timeFormat) }
 
-func nullTime(t time.Time) sql.NullString {
-	return sql.NullString{String: formatTime(t), Valid: !t.IsZero()}
+// nullBlob is b, or null for none: to a driver an empty blob may be none.
+func nullBlob(b []byte) any {
+	if len(b) == 0 {
+		return nil
+	}
+	return b
 }
 
 func nullString(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }

@@ -158,10 +158,14 @@ func (s *SQLite) importRun(ctx context.Context, f *os.File, m manifest, in *Impo
 				if err := insertPruned(ctx, tx, bodies); err != nil {
 					return err
 				}
-				return s.insertRun(ctx, tx, row)
+				return s.insertRun(ctx, tx, row, end)
 			},
-			event:    func(e Event) error { return s.insertEvent(ctx, tx, &end, e) },
-			decision: func(d Decision) error { return insertDecisions(ctx, tx, []Decision{d}) },
+			event: func(e Event) error {
+				var values []any
+				end, values = appendEvent(nil, end, e)
+				return s.stmts.putEvents.insert(ctx, tx, values)
+			},
+			decision: func(d Decision) error { return s.insertDecisions(ctx, tx, []Decision{d}) },
 		})
 		if err != nil {
 			return err

@@ -60,12 +60,12 @@ func (c Commit) checkPlacement() error {
 	return nil
 }
 
-// insertPlacement writes what stands beside the events. These rows are few and need no prepared statements.
-func insertPlacement(ctx context.Context, tx *sql.Tx, c Commit) error {
+// insertPlacement writes what stands beside the events. Most are few and need no prepared statements.
+func (s *SQLite) insertPlacement(ctx context.Context, tx *sql.Tx, c Commit) error {
 	if err := insertLearned(ctx, tx, c.Learned); err != nil {
 		return err
 	}
-	if err := insertDecisions(ctx, tx, c.Decisions); err != nil {
+	if err := s.insertDecisions(ctx, tx, c.Decisions); err != nil {
 		return err
 	}
 	for _, i := range c.Incidents {
@@ -82,26 +82,13 @@ func insertPlacement(ctx context.Context, tx *sql.Tx, c Commit) error {
 }
 
 // insertDecisions adds decisions and lets go of the oldest of each step that got some.
-func insertDecisions(ctx context.Context, tx *sql.Tx, decisions []Decision) error {
-	type step struct {
-		run string
-		pos int
-	}
-	grown := map[step]bool{}
+func (s *SQLite) insertDecisions(ctx context.Context, tx *sql.Tx, decisions []Decision) error {
+	values := make([]any, 0, len(decisions)*s.stmts.putDecisions.columns)
 	for _, d := range decisions {
-		_, err := tx.ExecContext(ctx, `INSERT INTO decision (run_id, step, item, time, action, node, why) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-			d.RunID, d.Step, d.Item, formatTime(d.Time), d.Action, d.Node, string(d.Why))
-		if err != nil {
-			return fmt.Errorf("write a decision on run %s: %w", d.RunID, err)
-		}
-		grown[step{d.RunID, d.Step}] = true
+		values = append(values, d.RunID, d.Step, d.Item, formatTime(d.Time), d.Action, d.Node, string(d.Why))
 	}
-	for s := range grown {
-		_, err := tx.ExecContext(ctx, `DELETE FROM decision WHERE run_id = ?1 AND step = ?2 AND pos <=
-			(SELECT pos FROM decision WHERE run_id = ?1 AND step = ?2 ORDER BY pos DESC LIMIT 1 OFFSET ?3)`, s.run, s.pos, DecisionsKept)
-		if err != nil {
-			return fmt.Errorf("let go of old decisions on run %s: %w", s.run, err)
-		}
+	if err := s.stmts.putDecisions.grow(ctx, tx, values, DecisionsKept); err != nil {
+		return fmt.Errorf("write decisions: %w", err)
 	}
 	return nil
 }

@@ -35,6 +35,7 @@ type SQLite struct {
 	writer  *sql.DB       // one connection
 	readers *sql.DB       // a few, read-only
 	stmts   statements
+	known   map[string]knownRow // rows of runs, guarded by turn
 	files   drive
 	bodies  sync.RWMutex // held for reading from the look at a file until its row is there, for writing to remove files
 	copying sync.RWMutex // held for reading while bodies are copied out, for writing by Prune
@@ -84,7 +85,8 @@ func open(ctx context.Context, o Options, eng engine) (*SQLite, error) {
 	if err != nil {
 		return nil, apierr.Wrap(err, apierr.InvalidArgument, "find the ledger's folder %s", o.Dir)
 	}
-	s := &SQLite{dir: dir, log: o.Log, turn: make(chan struct{}, 1), files: eng.files, limit: cmp.Or(o.ImportLimit, importLimit)}
+	s := &SQLite{dir: dir, log: o.Log, turn: make(chan struct{}, 1), files: eng.files, limit: cmp.Or(o.ImportLimit, importLimit),
+		known: map[string]knownRow{}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -183,7 +185,13 @@ func (s *SQLite) Close() error {
 
 // writing runs do as the only writer, in a transaction that is durable when it returns nil.
 func (s *SQLite) writing(ctx context.Context, do func(context.Context, *sql.Tx) error) error {
-	return s.alone(ctx, func(ctx context.Context) error { return s.transact(ctx, do) })
+	return s.alone(ctx, func(ctx context.Context) error {
+		err := s.transact(ctx, do)
+		if err != nil {
+			clear(s.known) // it was noted while it was written
+		}
+		return err
+	})
 }
 
 // alone runs do as the only writer. It waits for its turn as long as ctx allows, and then finishes whatever ctx says: a commit that
