@@ -27,6 +27,8 @@ var rules = map[string]rule{
 	PlanFields: {placeholders: []string{"max_steps"}, words: []string{"a_note", "b_outcome", "c_questions", "d_steps", "a_n", "b_parts",
 		"c_instruction", "d_worker", "e_reads", "f_writes", "g_after", "h_done_when", "need_info", "impossible"}},
 	PlanEach:         {words: []string{"i_each"}},
+	PlanFacts:        {free: true},
+	PlanLeads:        {free: true},
 	PlanRepair:       {placeholders: []string{"plan", "violations"}, free: true},
 	CheckRole:        {free: true},
 	CheckAbsence:     {free: true},

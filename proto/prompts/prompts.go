@@ -21,6 +21,8 @@ const (
 	PlanThink        = "plan_think"        // asks for the free thoughts about a plan
 	PlanFields       = "plan_fields"       // asks for the plan's fields
 	PlanEach         = "plan_each"         // the field for template steps, where there are lists
+	PlanFacts        = "plan_facts"        // stands over what is verified
+	PlanLeads        = "plan_leads"        // stands over what was only said
 	PlanRepair       = "plan_repair"       // shows a refused plan and what was wrong with it
 	CheckRole        = "check_role"        // opens every question about a text
 	CheckAbsence     = "check_absence"     // follows a criterion about what must not be there

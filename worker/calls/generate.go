@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loopkeeper/loopkeeper/proto/prompts"
 	"github.com/loopkeeper/loopkeeper/proto/structure"
 	"github.com/loopkeeper/loopkeeper/worker/calls/modes"
 	"github.com/loopkeeper/loopkeeper/worker/ollama"
@@ -30,15 +31,16 @@ func Generate(ctx context.Context, o Ollama, r GenerateRequest) Outcome {
 	}
 	t := turnRequest{common: r.Common, images: r.Images, onText: r.OnText}
 	if len(r.Schema) == 0 {
-		t.prompt = sections(neutralised(r.Context), instruction, feedback(r.Feedback))
+		t.prompt = sections(neutralised(r.Context), instruction, feedback(r.Prompts, r.Feedback))
 		return generateText(ctx, o, t)
 	}
 	s, err := structure.Compile(r.Schema)
 	if err != nil {
 		return Outcome{Kind: BadSchema, Message: err.Error()}
 	}
-	t.prompt = sections(neutralised(r.Context), schemaNote(s.Text()), instruction, feedback(r.Feedback))
-	return blameSchema(generateValue(ctx, o, t, s), len(schemaNote(s.Text())), r.Options.NumCtx)
+	note := r.Prompts.Fill(prompts.SchemaNote, map[string]string{"schema": s.Text()}) // the format alone does not get into the prompt
+	t.prompt = sections(neutralised(r.Context), note, instruction, feedback(r.Prompts, r.Feedback))
+	return blameSchema(generateValue(ctx, o, t, s), len(note), r.Options.NumCtx)
 }
 
 // blameSchema finds a prompt that was too long because of its schema, size bytes of it: splitting the document cannot help.
@@ -62,11 +64,11 @@ func blameSchema(out Outcome, size, numCtx int) Outcome {
 
 // feedback words why an earlier answer was sent back. The answer itself is not shown: a model that sees its own error
 // repeats it.
-func feedback(reasons []string) string {
+func feedback(texts prompts.Set, reasons []string) string {
 	if len(reasons) == 0 {
 		return ""
 	}
-	return generateFeedback + "\n- " + neutralise(strings.Join(reasons, "\n- "))
+	return texts.Fill(prompts.GenerateFeedback, map[string]string{"reasons": "- " + neutralise(strings.Join(reasons, "\n- "))})
 }
 
 func generateText(ctx context.Context, o Ollama, r turnRequest) Outcome {

@@ -4,152 +4,124 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/loopkeeper/loopkeeper/proto/prompts"
 	"github.com/loopkeeper/loopkeeper/proto/structure"
+	"github.com/loopkeeper/loopkeeper/worker/calls/plan"
 )
 
-// defaultMaxSteps is how many steps a plan may have when the request does not say.
-const defaultMaxSteps = 12
+// PlanRequest asks for the steps towards a goal.
+type PlanRequest struct {
+	Common
+	plan.Task
+	Facts    []string        // of a new plan: what was verified, and what is done already
+	Leads    []string        // of a new plan: what models said, unverified
+	Rejected json.RawMessage // a plan that was refused; nil: plan anew, without its history
+	Feedback []string        // why an earlier plan was refused
+}
 
-// Plan asks for the steps towards a goal, as a graph. The graph is checked by code; one that does not hold is
-// PlanInvalid, and its Reasons can be given to the next try as Findings. Value is {"steps":[…]} as validated.
+// PlanResult is a plan, or why there is none. Its Text is what the model wrote, which a repair can be asked for.
+type PlanResult struct {
+	Outcome
+	Plan plan.Plan // zero unless the outcome is OK
+}
+
+// What an answer may take, in tokens: the free thoughts, and in the fields each step and the rest (judgement §6).
+const (
+	planThoughts = 1500
+	planStep     = 420
+	planRest     = 350
+)
+
+// maxRepairs is how many faults a repair is asked for at once; more than a few confuse small models (judgement §5).
+const maxRepairs = 5
+
+// Plan asks for the steps towards a goal. The model names parts, workers, and what is read and written; code derives the
+// graph and checks it. A plan that does not hold is PlanInvalid with its Reasons. Value is the plan.Plan as JSON.
 func Plan(ctx context.Context, o Ollama, r PlanRequest) PlanResult {
-	goal, err := fill(r.Goal, r.Item)
-	if err != nil || strings.TrimSpace(goal) == "" {
-		message := "the goal is empty"
-		if err != nil {
-			message = err.Error()
-		}
-		return PlanResult{Outcome: Outcome{Kind: BadRequest, Message: message}}
+	if err := r.Task.Check(); err != nil {
+		return PlanResult{Outcome: Outcome{Kind: BadRequest, Message: err.Error()}}
 	}
-	most := r.MaxSteps
-	if most <= 0 {
-		most = defaultMaxSteps
-	}
-	s, err := structure.Compile(planSchema(r.Models, most))
+	task := r.Task.Filled()
+	s, err := structure.Compile(task.Schema())
 	if err != nil {
-		return PlanResult{Outcome: Outcome{Kind: BadRequest, Message: fmt.Sprintf("models to plan with: %v", err)}}
+		return PlanResult{Outcome: Outcome{Kind: BadRequest, Message: fmt.Sprintf("what to plan with: %v", err)}}
 	}
-	out := PlanResult{Outcome: generateValue(ctx, o, turnRequest{common: r.Common, prompt: planPrompt(r, goal, most)}, s)}
+	q := planQuestion(r, task)
+	q.schema = s
+	out := PlanResult{Outcome: q.ask(ctx, o, r.Common, merges(ctx, o, r.Common))}
 	if out.Kind != OK {
 		return out
 	}
-	var answer struct {
-		Steps []PlanStep `json:"steps"`
+	p, reasons, err := plan.Read(task, out.Value)
+	if err == nil && reasons == nil {
+		out.Plan = p
+		out.Value, err = json.Marshal(p)
 	}
-	if err := json.Unmarshal(out.Value, &answer); err != nil { // cannot be: the schema accepted it
-		out.Kind, out.Message = SchemaViolation, err.Error()
-		return out
+	switch {
+	case err != nil: // cannot be: the schema accepted it
+		out.Kind, out.Message, out.Value = SchemaViolation, err.Error(), nil
+	case reasons != nil:
+		out.Kind, out.Message, out.Reasons, out.Value = PlanInvalid, "the plan does not hold: "+reasons[0], reasons, nil
 	}
-	out.Order, out.Reasons = CheckPlan(answer.Steps, most)
-	if out.Reasons != nil {
-		out.Kind, out.Message, out.Value = PlanInvalid, "the plan does not hold: "+out.Reasons[0], nil
-		return out
-	}
-	out.Steps = answer.Steps
 	return out
 }
 
-func planPrompt(r PlanRequest, goal string, most int) string {
-	models := ""
-	if len(r.Models) > 0 {
-		models = "Models that a step may ask for: " + strings.Join(r.Models, ", ") + ". Leave model empty when any will do."
+// planQuestion words the task, most shared first: the role, what all plans of a run are made with, and then this goal.
+func planQuestion(r PlanRequest, task plan.Task) question {
+	texts := r.Prompts
+	most := map[string]string{"max_steps": strconv.Itoa(task.MaxSteps)}
+	fields := texts.Fill(prompts.PlanFields, most)
+	if len(task.Lists) > 0 {
+		fields += "\n" + texts.Text(prompts.PlanEach)
 	}
-	findings := ""
-	if len(r.Findings) > 0 {
-		findings = planFindings + "\n- " + strings.Join(r.Findings, "\n- ")
-	}
-	return sections(planRole, models, neutralised(r.Context), fmt.Sprintf("At most %d steps.", most), findings, "## Goal\n"+goal)
+	shared := sections(texts.Text(prompts.PlanRole), neutralised(r.Context), describe(task), known(texts, r), goal(task), repair(texts, r))
+	return question{shared: shared, think: texts.Fill(prompts.PlanThink, most), fields: fields, free: planThoughts, filled: planRest + planStep*task.MaxSteps}
 }
 
-// planSchema allows one step more than the plan may have, so that a plan that is too long shows instead of being cut.
-func planSchema(models []string, most int) json.RawMessage {
-	hints, err := json.Marshal(append([]string{""}, models...))
-	if err != nil { // cannot be: they are strings
-		hints = []byte(`[""]`)
+func describe(task plan.Task) string {
+	var workers, lists []string
+	for _, w := range task.Workers {
+		about := w.Name + ": " + w.About
+		if w.Asks {
+			about += " (asks a person)"
+		}
+		if w.Irreversible {
+			about += " (cannot be undone: a step that asks a person has to come before)"
+		}
+		workers = append(workers, about)
 	}
-	const id = `{"type":"string","pattern":"^[a-z0-9_-]{1,24}$"}`
-	step := fmt.Sprintf(`{"type":"object","additionalProperties":false,
-		"required":["id","goal","depends_on","model","writes","external"],"properties":{
-		"id":%s,"goal":{"type":"string","maxLength":600},"depends_on":{"type":"array","maxItems":8,"items":%s},"model":{"enum":%s},
-		"writes":{"type":"array","maxItems":5,"items":{"type":"string","pattern":"^[a-zA-Z0-9_./-]{1,80}$"}},
-		"external":{"type":"boolean"}}}`, id, id, hints)
-	return fmt.Appendf(nil, `{"type":"object","additionalProperties":false,"required":["steps"],"properties":{
-		"steps":{"type":"array","minItems":1,"maxItems":%d,"items":%s}}}`, most+1, step)
+	for _, l := range task.Lists {
+		lists = append(lists, fmt.Sprintf("%s: %d elements. %s", l.Name, l.Count, l.About))
+	}
+	return sections(bullets("## Workers", workers), bullets("## Inputs", task.Inputs), bullets("## Lists", lists))
 }
 
-// Rules of a plan. Each reason that CheckPlan gives begins with one of them.
-const (
-	RuleNoSteps           = "no_steps"
-	RuleTooManySteps      = "too_many_steps"
-	RuleDuplicateID       = "duplicate_id"
-	RuleEmptyGoal         = "empty_goal"
-	RuleUnknownDependency = "unknown_dependency"
-	RuleCycle             = "cycle"
-)
-
-// CheckPlan checks a graph by rule, without a model. It returns an order in which every step comes after all that it
-// depends on, and among free steps the one written earlier first; or the reasons why the plan does not hold.
-func CheckPlan(steps []PlanStep, most int) (order, reasons []string) {
-	fault := func(rule, format string, args ...any) {
-		reasons = append(reasons, rule+": "+fmt.Sprintf(format, args...))
-	}
-	if len(steps) == 0 {
-		fault(RuleNoSteps, "the plan has no step")
-	}
-	if len(steps) > most {
-		fault(RuleTooManySteps, "more than the %d allowed", most)
-	}
-	known := map[string]bool{}
-	for i, s := range steps {
-		switch {
-		case s.ID == "":
-			fault(RuleDuplicateID, "step number %d has no id", i+1)
-		case known[s.ID]:
-			fault(RuleDuplicateID, "two steps are called %s", s.ID)
-		}
-		known[s.ID] = true
-		if strings.TrimSpace(s.Goal) == "" {
-			fault(RuleEmptyGoal, "step %s has no goal", s.ID)
-		}
-	}
-	for _, s := range steps {
-		for _, d := range s.DependsOn {
-			if !known[d] {
-				fault(RuleUnknownDependency, "step %s depends on %s, which is no step", s.ID, d)
-			}
-		}
-	}
-	if reasons != nil {
-		return nil, reasons
-	}
-	order, stuck := sortSteps(steps)
-	if stuck != nil {
-		fault(RuleCycle, "these steps wait for each other: %s", strings.Join(stuck, ", "))
-		return nil, reasons
-	}
-	return order, nil
+// known keeps apart what is verified and what was only said.
+func known(texts prompts.Set, r PlanRequest) string {
+	return sections(bullets("## Facts\n"+texts.Text(prompts.PlanFacts), r.Facts), bullets("## Leads\n"+texts.Text(prompts.PlanLeads), r.Leads))
 }
 
-// sortSteps orders the steps, or returns those that lie on a cycle or behind one.
-func sortSteps(steps []PlanStep) (order, stuck []string) {
-	done := map[string]bool{}
-	for len(order) < len(steps) {
-		next := slices.IndexFunc(steps, func(s PlanStep) bool {
-			return !done[s.ID] && !slices.ContainsFunc(s.DependsOn, func(d string) bool { return !done[d] })
-		})
-		if next < 0 {
-			for _, s := range steps {
-				if !done[s.ID] {
-					stuck = append(stuck, s.ID)
-				}
-			}
-			return nil, stuck
-		}
-		done[steps[next].ID] = true
-		order = append(order, steps[next].ID)
+func goal(task plan.Task) string {
+	out := "## Goal\n" + neutralise(strings.TrimSpace(task.Goal)) + "\n\n## Parts of the goal"
+	for i, p := range task.Parts {
+		out += fmt.Sprintf("\ng%d: %s", i+1, neutralise(strings.Join(strings.Fields(p), " ")))
 	}
-	return order, nil
+	return out
+}
+
+// repair shows a refused plan as data with the first of its faults, and nothing else of its history: a model that reads
+// its own failed tries repeats them.
+func repair(texts prompts.Set, r PlanRequest) string {
+	faults := r.Feedback[:min(maxRepairs, len(r.Feedback))]
+	list := strings.TrimPrefix(bullets("", faults), "\n")
+	switch {
+	case list == "":
+		return ""
+	case len(r.Rejected) == 0:
+		return texts.Fill(prompts.GenerateFeedback, map[string]string{"reasons": list})
+	}
+	return texts.Fill(prompts.PlanRepair, map[string]string{"plan": neutralise(string(r.Rejected)), "violations": list})
 }

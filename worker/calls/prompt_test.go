@@ -55,15 +55,3 @@ func TestNeutralise(t *testing.T) {
 		}
 	}
 }
-
-func TestPromptPrefixIsSharedBetweenItems(t *testing.T) {
-	r := EvaluateRequest{Common: Common{Context: []string{"rules"}}, Subject: "the subject", Sources: []string{"a source"}}
-	one, two := checkPrompt(r, "first"), checkPrompt(r, "second")
-	shared := 0
-	for shared < len(one) && shared < len(two) && one[shared] == two[shared] {
-		shared++
-	}
-	if !strings.Contains(one[:shared], "the subject") || !strings.Contains(one[:shared], "a source") || !strings.Contains(one[:shared], "rules") {
-		t.Errorf("what all criteria share does not come first: %q", one[:shared])
-	}
-}

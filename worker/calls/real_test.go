@@ -1,15 +1,19 @@
 package calls
 
 import (
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 
+	"github.com/loopkeeper/loopkeeper/worker/calls/plan"
 	"github.com/loopkeeper/loopkeeper/worker/ollama"
 	"github.com/loopkeeper/loopkeeper/worker/ollama/tinymodel"
 )
 
-// A model that knows nothing, but keeps to the grammar, gets through every call.
-func TestRealServerPlansAndEvaluates(t *testing.T) {
+// tiny is a real server with a model that knows nothing, but keeps to the grammar.
+func tiny(t *testing.T) (*ollama.Client, Common) {
+	t.Helper()
 	server := tinymodel.Start(t, tinymodel.ServerOptions{Binary: os.Getenv("LOOPKEEPER_TEST_OLLAMA")})
 	server.Create(t, "tiny", tinymodel.Options{})
 	c, err := ollama.New(ollama.Options{BaseURL: server.URL})
@@ -17,14 +21,48 @@ func TestRealServerPlansAndEvaluates(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	common := Common{Model: "tiny", Options: Options{NumCtx: 8192, NumPredict: 1500}}
-	plan := Plan(t.Context(), c, PlanRequest{Common: common, Goal: "Describe the pump."})
-	if plan.Kind != OK || len(plan.Order) == 0 {
-		t.Errorf("plan: %s %q %q, raw %q", plan.Kind, plan.Message, plan.Reasons, plan.Turns[0].Raw)
+	return c, Common{Model: "tiny", Options: Options{NumCtx: 8192, NumPredict: 1500}}
+}
+
+// The model gets through every call; what it plans may not hold, but a plan it is.
+func TestRealServerPlansAndEvaluates(t *testing.T) {
+	c, common := tiny(t)
+	p := Plan(t.Context(), c, PlanRequest{Common: common, Task: plan.Task{Goal: "Describe the pump.", MaxSteps: 3}})
+	if p.Kind != OK && p.Kind != PlanInvalid {
+		t.Errorf("plan: %s %q %q, raw %q", p.Kind, p.Message, p.Reasons, p.Turns[len(p.Turns)-1].Raw)
 	}
-	e := Evaluate(t.Context(), c, EvaluateRequest{Common: common, Criteria: []string{"It is about a pump."}, Subject: document})
-	if e.Kind != OK || e.Verdict == "" {
-		t.Errorf("evaluate: %s %q %q, raw %q", e.Kind, e.Message, e.Reasons, e.Turns[0].Raw)
+	e := Evaluate(t.Context(), c, EvaluateRequest{Common: common, Criteria: []Criterion{{Text: "It is about a pump."}}, Subject: document})
+	if e.Kind != OK || len(e.Answers) != 1 {
+		t.Errorf("evaluate: %s %q %q, raw %q", e.Kind, e.Message, e.Reasons, e.Turns[len(e.Turns)-1].Raw)
 	}
-	t.Logf("plan %s, verdict %s by %s", plan.Value, e.Verdict, e.Rule)
+	t.Logf("plan %s %q from %s, evaluation %s", p.Kind, p.Reasons, p.Text, e.Value)
+}
+
+// The second and later questions about a subject find its text in the server's cache, whichever endpoint asks. Only
+// prompt_eval_duration shows it. A token of this model is a byte, so this subject is one of some 2000 tokens and more.
+func TestRealServerReusesThePrefixOfAJudge(t *testing.T) {
+	c, common := tiny(t)
+	var b strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&b, "Pump %d ran well and its seal still holds.\n", i+100)
+	}
+	r := EvaluateRequest{Common: common, Subject: b.String()}
+	r.Options.NumPredict = 600
+	for _, text := range []string{"It names every pump.", "It says how each seal is.", "It is short."} {
+		r.Criteria = append(r.Criteria, Criterion{Text: text})
+	}
+	e := Evaluate(t.Context(), c, r)
+	if e.Kind != OK {
+		t.Fatalf("%s %s", e.Kind, e.Message)
+	}
+	first := e.Turns[0].Report.Counts.PromptDuration
+	for i, turn := range e.Turns[:2*len(r.Criteria)] {
+		n := turn.Report.Counts
+		part := n.PromptDuration.Seconds() / first.Seconds()
+		t.Logf("%s, format %t: %d tokens of prompt in %s, %.1f%% of the first", turn.Report.Endpoint, turn.Report.Structured, n.PromptTokens, n.PromptDuration, 100*part)
+		later := i != 0 && i != len(r.Criteria) // the first of each kind also reads what is said about how to answer
+		if later && part >= 0.1 {
+			t.Errorf("call %d read its prompt in %.0f%% of the time of the first", i, 100*part)
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/loopkeeper/loopkeeper/proto/prompts"
 	"github.com/loopkeeper/loopkeeper/worker/calls/modes"
 	"github.com/loopkeeper/loopkeeper/worker/ollama"
 )
@@ -47,8 +48,9 @@ type Common struct {
 	Options Options
 	Limits  Limits
 	Pace    Pace
-	Models  *Models    // what has been found out about models; nil: nothing, and values are asked for in the assumed mode
-	Mode    modes.Mode // what somebody else found out about this one; may be zero
+	Models  *Models     // what has been found out about models; nil: nothing, and values are asked for in the assumed mode
+	Mode    modes.Mode  // what somebody else found out about this one; may be zero
+	Prompts prompts.Set // texts in the place of the worker's own; zero: none
 
 	// Progress, when set, is told the pieces received so far, about one per token. It is called from the calling goroutine.
 	Progress func(tokens int)
@@ -64,24 +66,6 @@ type GenerateRequest struct {
 	// Feedback is why an earlier answer was sent back, each reason checked by code; nil on a first try.
 	Feedback []string
 	OnText   func(string) // told each piece of text as it comes; may be nil
-}
-
-// PlanRequest asks for the steps towards a goal.
-type PlanRequest struct {
-	Common
-	Goal     string
-	Item     *string  // the text that {{item}} in the goal stands for
-	Models   []string // that steps may ask for; the model hint is one of these or empty
-	MaxSteps int      // steps allowed; 0: defaultMaxSteps
-	Findings []string // why earlier plans were refused, for another try
-}
-
-// EvaluateRequest asks whether a subject meets criteria. Each criterion is one question to the model.
-type EvaluateRequest struct {
-	Common
-	Criteria []string // at least one
-	Subject  string
-	Sources  []string // what the subject was made from; quotes may come from there, too
 }
 
 // EmbedRequest asks for vectors.
@@ -127,61 +111,6 @@ type Report struct {
 	Think      ollama.Think
 	DoneReason string // stop or length; empty when the answer never was done
 	Counts     ollama.Counts
-}
-
-// PlanResult is a plan, or why there is none.
-type PlanResult struct {
-	Outcome
-	Steps []PlanStep
-	Order []string // ids, every step after all that it depends on; of two free ones the earlier written comes first
-}
-
-// PlanStep is one node of the graph.
-type PlanStep struct {
-	ID        string   `json:"id"`
-	Goal      string   `json:"goal"`
-	DependsOn []string `json:"depends_on"`
-	Model     string   `json:"model"`    // hint; empty: any
-	Writes    []string `json:"writes"`   // namespaces that the step changes
-	External  bool     `json:"external"` // has an effect outside that somebody else can see
-}
-
-// Verdict is what code concludes from the answers.
-type Verdict string
-
-// The verdicts.
-const (
-	Passed     Verdict = "passed"      // every criterion is met; Rule says whether each has a quote that is really there
-	SentBack   Verdict = "sent_back"   // a criterion is not met, or the subject is empty
-	NeedsHuman Verdict = "needs_human" // the answers do not carry a conclusion
-)
-
-// Evaluation is a verdict and what it rests on. Facts and opinions never share a field.
-type Evaluation struct {
-	Outcome
-	Verdict  Verdict // empty unless the outcome is OK
-	Rule     string  // which rule of code gave the verdict
-	Answers  []CriterionAnswer
-	Facts    []Quote  // quotes that code found in the subject or a source, in its own words
-	Opinions []string // the model's words: reasons, counter-arguments, quotes that are nowhere. Leads at best
-}
-
-// CriterionAnswer is the model's answer to one question, and what code made of it.
-type CriterionAnswer struct {
-	Criterion string
-	Said      string // what the model said: met, not_met, cannot_tell
-	Counted   string // what it counts as: cannot_tell when all its quotes are nowhere
-	Reason    string // opinion
-	Against   string // opinion: the best argument against it
-	Quotes    []Quote
-}
-
-// Quote is evidence that a model named.
-type Quote struct {
-	Text     string // when verified the text's own words, else the model's
-	In       string // "subject", or "source 1" and on; empty when it occurs nowhere
-	Line     int    // 1-based line in it where the quote begins; 0 when it occurs nowhere
-	Verified bool   // code found it
 }
 
 // EmbedResult is the vectors, or why there are none.

@@ -2,13 +2,15 @@ package serve
 
 import (
 	"context"
-	"fmt"
+	"encoding/json"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
 	"github.com/loopkeeper/loopkeeper/worker/calls"
+	"github.com/loopkeeper/loopkeeper/worker/calls/plan"
 )
 
 // Plan implements the service.
@@ -28,30 +30,36 @@ func (s *Server) plan(r *workerv1.PlanRequest) (*attempt, error) {
 	}
 	return s.start(r, r.GetCall(), r.GetModel(), func(ctx context.Context, progress func(*workerv1.Progress)) proto.Message {
 		common.Progress = s.counter(progress)
-		return s.planResponse(calls.Plan(ctx, s.o.Ollama, calls.PlanRequest{Common: common, Goal: r.GetGoal(), Models: r.GetModels(),
-			MaxSteps: int(r.GetMaxSteps()), Findings: r.GetFeedback()}))
+		if isOldPlan(r) {
+			return s.oldPlan(ctx, r, common)
+		}
+		return s.planResponse(calls.Plan(ctx, s.o.Ollama, calls.PlanRequest{Common: common, Task: planTask(r), Facts: r.GetFacts(), Leads: r.GetLeads(),
+			Rejected: r.GetRejectedJson(), Feedback: r.GetFeedback()}))
 	})
+}
+
+func planTask(r *workerv1.PlanRequest) plan.Task {
+	t := plan.Task{Goal: r.GetGoal(), Parts: r.GetParts(), Inputs: r.GetInputs(), MaxSteps: int(r.GetMaxSteps())}
+	for _, w := range r.GetWorkers() {
+		t.Workers = append(t.Workers, plan.Worker{Name: w.GetName(), About: w.GetAbout(), Irreversible: w.GetIrreversible(), Asks: w.GetAsks()})
+	}
+	for _, l := range r.GetLists() {
+		t.Lists = append(t.Lists, plan.List{Name: l.GetName(), Count: int(l.GetCount()), About: l.GetAbout()})
+	}
+	return t
+}
+
+// refused is the value of a plan that does not hold: what a repair is asked for with.
+type refused struct {
+	Rejected json.RawMessage `json:"rejected"` // the plan as the model wrote it
+	Reasons  []string        `json:"reasons"`  // each "rule: message"
 }
 
 func (s *Server) planResponse(p calls.PlanResult) *workerv1.PlanResponse {
 	out := &workerv1.PlanResponse{Outcome: s.outcome(p.Outcome)}
-	if p.Kind != calls.OK {
-		return out
+	if p.Kind == calls.PlanInvalid && json.Valid([]byte(p.Text)) {
+		setValue(out.Outcome, refused{json.RawMessage(p.Text), p.Reasons})
 	}
-	byID := map[string]calls.PlanStep{}
-	for _, step := range p.Steps {
-		byID[step.ID] = step
-	}
-	ordered := make([]calls.PlanStep, 0, len(p.Order))
-	for _, id := range p.Order {
-		step := byID[id]
-		ordered = append(ordered, step)
-		out.Steps = append(out.Steps, &workerv1.PlanStep{Id: step.ID, Goal: step.Goal, DependsOn: step.DependsOn, Model: step.Model, Writes: step.Writes, External: step.External})
-	}
-	setValue(out.Outcome, struct {
-		Steps []calls.PlanStep `json:"steps"`
-		Order []string         `json:"order"`
-	}{ordered, p.Order})
 	return out
 }
 
@@ -62,7 +70,7 @@ func (s *Server) Evaluate(ctx context.Context, r *workerv1.EvaluateRequest) (*wo
 }
 
 func (s *Server) evaluate(r *workerv1.EvaluateRequest) (*attempt, error) {
-	texts, err := s.bodies.texts(append(r.GetSources(), r.GetSubject())...)
+	texts, err := s.bodies.texts(append(slices.Clone(r.GetSources()), r.GetSubject())...)
 	if err == nil && r.GetSubject() == nil {
 		err = apierr.New(apierr.InvalidArgument, "there is no subject to evaluate")
 	}
@@ -78,61 +86,21 @@ func (s *Server) evaluate(r *workerv1.EvaluateRequest) (*attempt, error) {
 	if err != nil {
 		return nil, err
 	}
+	q := calls.EvaluateRequest{Common: common, Subject: texts[last], Reversed: r.GetReversed()}
+	for _, c := range r.GetQuestions() {
+		q.Criteria = append(q.Criteria, calls.Criterion{Text: c.GetText(), Absence: c.GetAbsence()})
+	}
+	for i, b := range r.GetSources() {
+		q.Sources = append(q.Sources, calls.Source{Name: b.GetName(), Text: texts[i]})
+	}
 	return s.start(r, r.GetCall(), r.GetModel(), func(ctx context.Context, progress func(*workerv1.Progress)) proto.Message {
-		common.Progress = s.counter(progress)
-		return s.evaluation(r, calls.Evaluate(ctx, s.o.Ollama, calls.EvaluateRequest{Common: common, Criteria: r.GetCriteria(),
-			Subject: texts[last], Sources: texts[:last]}))
+		q.Progress = s.counter(progress)
+		if isOldEvaluation(r) {
+			return s.oldEvaluate(ctx, r, q.Common, texts)
+		}
+		e := calls.Evaluate(ctx, s.o.Ollama, q)
+		return &workerv1.EvaluateResponse{Outcome: s.outcome(e.Outcome)}
 	})
-}
-
-// judged is an evaluation as the ledger and scripts see it, see docs/requests.md.
-type judged struct {
-	Verdict  string   `json:"verdict"`
-	Rule     string   `json:"rule"`
-	Reasons  []string `json:"reasons"`
-	Facts    []fact   `json:"facts"`
-	Opinions []string `json:"opinions"`
-}
-
-type fact struct {
-	Quote string `json:"quote"`
-	In    string `json:"in"`
-	Line  int    `json:"line"`
-}
-
-func (s *Server) evaluation(r *workerv1.EvaluateRequest, e calls.Evaluation) *workerv1.EvaluateResponse {
-	out := &workerv1.EvaluateResponse{Outcome: s.outcome(e.Outcome), Verdict: string(e.Verdict), Reasons: e.Reasons}
-	if e.Kind != calls.OK {
-		return out
-	}
-	in := names(r.GetSources())
-	v := judged{Verdict: string(e.Verdict), Rule: e.Rule, Reasons: append([]string{}, e.Reasons...), Facts: []fact{}, Opinions: append([]string{}, e.Opinions...)}
-	for _, q := range e.Facts {
-		v.Facts = append(v.Facts, fact{q.Text, in(q.In), q.Line})
-	}
-	for _, a := range e.Answers {
-		for _, q := range a.Quotes {
-			out.Quotes = append(out.Quotes, &workerv1.Quote{Text: q.Text, Verified: q.Verified, Source: in(q.In)})
-		}
-	}
-	setValue(out.Outcome, v)
-	return out
-}
-
-// names says by which name people know what calls name "subject" or "source 1".
-func names(sources []*workerv1.Body) func(string) string {
-	known := map[string]string{}
-	for i, b := range sources {
-		if b.GetName() != "" {
-			known[fmt.Sprintf("source %d", i+1)] = b.GetName()
-		}
-	}
-	return func(in string) string {
-		if name, ok := known[in]; ok {
-			return name
-		}
-		return in
-	}
 }
 
 // Embed implements the service.

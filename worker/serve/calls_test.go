@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -8,9 +9,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
+	"github.com/loopkeeper/loopkeeper/proto/prompts"
 	"github.com/loopkeeper/loopkeeper/worker/calls"
+	"github.com/loopkeeper/loopkeeper/worker/calls/modes"
+	"github.com/loopkeeper/loopkeeper/worker/calls/plan"
 	"github.com/loopkeeper/loopkeeper/worker/ollama/ollamatest"
 )
 
@@ -108,40 +114,40 @@ func TestCallsThatSayTooLittleAreRefused(t *testing.T) {
 	}
 }
 
+// asked are the calls without those that probe how to call.
+func asked(r *rig) []ollamatest.Call {
+	return slices.DeleteFunc(r.ollama.Calls(), func(c ollamatest.Call) bool { return c.Prompt == modes.Prompt })
+}
+
 func TestPlan(t *testing.T) {
 	r := newRig(t, ollamatest.Config{})
 	g := request("p")
-	p, err := r.client.Plan(t.Context(), &workerv1.PlanRequest{Call: g.Call, Model: g.Model, Goal: "Write release notes from these commits",
-		Context: []*workerv1.Body{body("fix: the seal")}, MaxSteps: 5, Models: []string{"qwen3:8b"}})
+	p, err := r.client.Plan(t.Context(), &workerv1.PlanRequest{Call: g.Call, Model: g.Model, Goal: "Write release notes for version 12 from commits.txt",
+		Context: []*workerv1.Body{body("fix: the seal")}, MaxSteps: 5, Inputs: []string{"commits.txt"}, Parts: []string{"Read commits.txt", "Write release notes for version 12"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var v struct {
-		Steps []map[string]any `json:"steps"`
-		Order []string         `json:"order"`
-	}
-	if err := json.Unmarshal(p.GetOutcome().GetValueJson(), &v); err != nil {
+	var v plan.Plan
+	d := json.NewDecoder(bytes.NewReader(p.GetOutcome().GetValueJson()))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&v); err != nil {
 		t.Fatalf("%v in %v", err, p.GetOutcome())
 	}
-	if len(v.Steps) == 0 || len(v.Steps) != len(p.GetSteps()) || len(v.Order) != len(v.Steps) {
+	if v.Outcome != plan.Planned || len(v.Steps) == 0 || len(v.Order) != len(v.Steps) || len(p.GetSteps()) != 0 {
 		t.Fatalf("%v", p)
 	}
-	seen := map[string]bool{}
-	for i, s := range p.GetSteps() {
-		if s.GetId() != v.Order[i] || v.Steps[i]["id"] != s.GetId() || s.GetGoal() == "" {
-			t.Errorf("step %d: %v, order %v", i, s, v.Order)
-		}
-		for _, d := range s.GetDependsOn() {
-			if !seen[d] {
-				t.Errorf("%s comes before %s, on which it depends", s.GetId(), d)
-			}
-		}
-		seen[s.GetId()] = true
-		for _, key := range []string{"id", "goal", "depends_on", "model", "writes", "external"} { // docs/requests.md
-			if v.Steps[i][key] == nil {
-				t.Errorf("step %d has no %s: %v", i, key, v.Steps[i])
-			}
-		}
+	if n := len(asked(r)); n != 2 {
+		t.Errorf("%d calls for a plan", n)
+	}
+}
+
+// A plan that does not hold comes with what a repair is asked for with.
+func TestPlanThatDoesNotHoldCanBeRepaired(t *testing.T) {
+	r := newRig(t, ollamatest.Config{})
+	raw := `{"a_note":"x"}`
+	p := r.server.planResponse(calls.PlanResult{Outcome: calls.Outcome{Kind: calls.PlanInvalid, Text: raw, Message: "the plan does not hold: cycle: x", Reasons: []string{"cycle: x", "numbers: y"}}})
+	if p.GetOutcome().GetFailure().GetKind() != "plan_invalid" || string(p.GetOutcome().GetValueJson()) != `{"rejected":`+raw+`,"reasons":["cycle: x","numbers: y"]}` {
+		t.Errorf("%v", p)
 	}
 }
 
@@ -150,51 +156,78 @@ func TestEvaluate(t *testing.T) {
 	g := request("e")
 	source := body("The log says: seal worn at 02:14.")
 	source.Name = "log.txt"
-	e, err := r.client.Evaluate(t.Context(), &workerv1.EvaluateRequest{Call: g.Call, Model: g.Model, Goal: "Summarise the log", Criteria: []string{"it names the seal", "it is short"},
-		Subject: body("A worn seal stopped the pump."), Sources: []*workerv1.Body{source}})
+	e, err := r.client.Evaluate(t.Context(), &workerv1.EvaluateRequest{Call: g.Call, Model: g.Model, Goal: "Summarise the log",
+		Questions: []*workerv1.Criterion{{Text: "it names the seal"}, {Text: "no word is wrong", Absence: true}},
+		Subject:   body("A worn seal stopped the pump."), Sources: []*workerv1.Body{source}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var v map[string]any
+	var v struct {
+		Answers []struct {
+			Criterion, Counted string
+			Quotes             []struct{ Quote, In string }
+		}
+		Flags []string
+		Empty *bool
+		Lines int
+	}
 	if err := json.Unmarshal(e.GetOutcome().GetValueJson(), &v); err != nil {
 		t.Fatalf("%v in %v", err, e.GetOutcome())
 	}
-	if v["verdict"] != e.GetVerdict() || !slices.Contains([]string{"passed", "sent_back", "needs_human"}, e.GetVerdict()) || v["rule"] == "" {
-		t.Errorf("verdict %q in %v", e.GetVerdict(), v)
+	if len(v.Answers) != 2 || v.Answers[1].Criterion != "no word is wrong" || v.Answers[0].Counted != "met" || v.Answers[0].Quotes[0].In != "subject" ||
+		v.Lines != 1 || v.Flags == nil || v.Empty == nil || e.GetVerdict() != "" {
+		t.Errorf("%v", e)
 	}
-	for _, key := range []string{"reasons", "facts", "opinions"} {
-		if _, ok := v[key].([]any); !ok {
-			t.Errorf("%s is %T", key, v[key])
-		}
-	}
-	if n := r.ollama.Counts().Succeeded; n != 2 {
-		t.Errorf("%d calls for two criteria", n)
-	}
-	for _, c := range r.ollama.Calls() {
-		if !strings.Contains(c.Prompt, "Summarise the log") || !strings.Contains(c.Prompt, "seal worn at 02:14") {
+	for _, c := range asked(r) {
+		if !strings.Contains(c.Prompt, "Summarise the log") || !strings.Contains(c.Prompt, "## Source log.txt") || !strings.Contains(c.Prompt, "seal worn at 02:14") {
 			t.Errorf("the judge does not see goal and source: %s", c.Prompt)
 		}
 	}
 }
 
-func TestEvaluationNamesSourcesAsPeopleDo(t *testing.T) {
+func TestAnEmptySubjectAsksNoModel(t *testing.T) {
 	r := newRig(t, ollamatest.Config{})
-	req := &workerv1.EvaluateRequest{Sources: []*workerv1.Body{{}, {Name: "log.txt"}}}
-	q := func(in string) calls.Quote { return calls.Quote{Text: "seal", In: in, Line: 1, Verified: in != ""} }
-	quotes := []calls.Quote{q("subject"), q("source 1"), q("source 2"), q("")}
-	out := r.server.evaluation(req, calls.Evaluation{Outcome: calls.Outcome{Kind: calls.OK}, Verdict: calls.SentBack, Rule: calls.RuleNotMet,
-		Facts: quotes[:3], Answers: []calls.CriterionAnswer{{Quotes: quotes}}})
-	var v struct{ Facts []struct{ Quote, In string } }
-	if err := json.Unmarshal(out.GetOutcome().GetValueJson(), &v); err != nil {
+	g := request("e")
+	e, err := r.client.Evaluate(t.Context(), &workerv1.EvaluateRequest{Call: g.Call, Model: g.Model, Questions: []*workerv1.Criterion{{Text: "it is good"}}, Subject: body("Solution:")})
+	if err != nil || e.GetOutcome().GetFailure() != nil || string(e.GetOutcome().GetValueJson()) != `{"answers":[],"flags":[],"empty":true,"lines":0}` || r.ollama.Counts().Succeeded != 0 {
+		t.Errorf("%v %v", err, e)
+	}
+}
+
+// The texts that a run pins come by hash, are used, and are checked.
+func TestPinnedPrompts(t *testing.T) {
+	r := newRig(t, ollamatest.Config{})
+	ask := func(key string, b *workerv1.Body) error {
+		g := request(key)
+		g.Call.Prompts = []*workerv1.Body{b}
+		_, err := r.client.Evaluate(t.Context(), &workerv1.EvaluateRequest{Call: g.Call, Model: g.Model, Questions: []*workerv1.Criterion{{Text: "it names the seal"}}, Subject: body("A worn seal.")})
+		return apierr.FromStatus(err)
+	}
+	role := body("You are strict.")
+	role.Name = prompts.CheckRole
+	byHash := proto.Clone(role).(*workerv1.Body)
+	byHash.Text = nil
+	if e := apierr.As(ask("1", byHash)); e.Code != apierr.MissingArtifact || !slices.Equal(e.Details, []string{role.GetSha256()}) {
+		t.Errorf("%v", e)
+	}
+	if err := ask("2", role); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"subject", "source 1", "log.txt", ""} {
-		if got := out.GetQuotes()[i]; got.GetSource() != want || got.GetVerified() != (want != "") {
-			t.Errorf("quote %d: %v", i, got)
+	if err := ask("2", byHash); err != nil { // the same call, by hash: the kept result
+		t.Errorf("%v", err)
+	}
+	if err := ask("3", byHash); err != nil {
+		t.Errorf("%v", err)
+	}
+	for i, c := range asked(r) {
+		if !strings.HasPrefix(c.Prompt, "You are strict.\n\n") || i > 3 {
+			t.Errorf("call %d: %s", i, c.Prompt)
 		}
-		if i < 3 && v.Facts[i].In != want {
-			t.Errorf("fact %d: %v", i, v.Facts[i])
-		}
+	}
+	bad := body("No answers are named.")
+	bad.Name = prompts.CheckThink
+	if e := apierr.As(ask("4", bad)); e.Code != apierr.InvalidArgument || !strings.Contains(e.Message, "check_think.txt") {
+		t.Errorf("%v", e)
 	}
 }
 

@@ -133,7 +133,11 @@ func fingerprint(r proto.Message) string {
 	if m, ok := r.(interface{ GetModel() *workerv1.ModelSpec }); ok && m.GetModel() != nil {
 		m.GetModel().Mode = nil
 	}
-	for _, b := range bodiesOf(r) {
+	bodies := bodiesOf(r)
+	if c, ok := r.(interface{ GetCall() *workerv1.Call }); ok {
+		bodies = append(bodies, c.GetCall().GetPrompts()...)
+	}
+	for _, b := range bodies {
 		if b != nil {
 			b.Text = nil
 		}

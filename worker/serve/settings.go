@@ -39,6 +39,10 @@ func (s *Server) common(c *workerv1.Call, m *workerv1.ModelSpec, p *workerv1.Sam
 	if err != nil {
 		return calls.Common{}, err
 	}
+	texts, err := s.prompts(c)
+	if err != nil {
+		return calls.Common{}, err
+	}
 	o := calls.Options{NumCtx: int(m.GetContext()), NumPredict: int(p.GetMaxTokens()), Seed: p.GetSeed(), Temperature: more.Temperature,
 		TopP: more.TopP, TopK: more.TopK}
 	if o.NumCtx == 0 {
@@ -56,7 +60,7 @@ func (s *Server) common(c *workerv1.Call, m *workerv1.ModelSpec, p *workerv1.Sam
 	if o.Think, err = think(p.GetThink()); err != nil {
 		return calls.Common{}, err
 	}
-	return calls.Common{Model: m.GetName(), Digest: m.GetDigest(), Attempt: int(c.GetAttempt()), System: system, Context: shared, Options: o,
+	return calls.Common{Model: m.GetName(), Digest: m.GetDigest(), Attempt: int(c.GetAttempt()), System: system, Context: shared, Options: o, Prompts: texts,
 		Pace: s.pace(m), Models: s.models, Mode: modeOf(m.GetMode())}, nil
 }
 

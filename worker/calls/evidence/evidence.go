@@ -26,7 +26,7 @@ type Text struct {
 type Lines struct {
 	texts []Text
 	lines []line
-	first []int // for each text the index of its first line
+	form  func(string) string
 }
 
 // line is one numbered line.
@@ -37,11 +37,14 @@ type line struct {
 	shown  string // what the model is shown
 }
 
-// Number numbers the lines of the texts in this order.
-func Number(texts ...Text) Lines {
-	l := Lines{texts: texts}
+// Number numbers the lines of the texts in this order. form is what everything is brought into before words are compared,
+// so that what a model was shown and what stands in the text compare alike; nil: as it is.
+func Number(form func(string) string, texts ...Text) Lines {
+	if form == nil {
+		form = func(text string) string { return text }
+	}
+	l := Lines{texts: texts, form: form}
 	for i, t := range texts {
-		l.first = append(l.first, len(l.lines))
 		body := split(t.Body)
 		shown := body
 		if t.Shown != "" {
@@ -57,7 +60,7 @@ func Number(texts ...Text) Lines {
 	return l
 }
 
-// split returns the lines of a text, without blank ones at its ends' last lines.
+// split returns the lines of a text, without the empty ones at its end.
 func split(text string) []string {
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 	return strings.Split(strings.TrimRight(text, "\n"), "\n")

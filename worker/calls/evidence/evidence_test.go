@@ -15,7 +15,7 @@ var subject = Text{
 }
 
 func TestNumbersGoOnFromTextToText(t *testing.T) {
-	l := Number(log, subject)
+	l := Number(nil, log, subject)
 	if got := l.Show(0); got != "L0001|02:14 seal worn\nL0002|02:15 pump stopped\n" {
 		t.Error(got)
 	}
@@ -28,7 +28,7 @@ func TestNumbersGoOnFromTextToText(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
-	l := Number(log, subject)
+	l := Number(nil, log, subject)
 	for name, c := range map[string]struct {
 		line  int
 		words string
@@ -80,7 +80,7 @@ func TestSimilarity(t *testing.T) {
 // A long line has several numbers, and what is quoted is the part.
 func TestLongLines(t *testing.T) {
 	long := strings.Repeat("The pump ran well. ", 60) + "Then the seal broke." // 1160 characters
-	l := Number(Text{Name: "subject", Body: "first\n" + long + "\nlast"})
+	l := Number(nil, Text{Name: "subject", Body: "first\n" + long + "\nlast"})
 	if l.Count() != 5 || l.CountOf(0) != 3 {
 		t.Fatalf("%d numbered lines, %d lines", l.Count(), l.CountOf(0))
 	}
@@ -103,7 +103,7 @@ func TestExcerpt(t *testing.T) {
 		b.WriteString("Nothing to see.\n")
 	}
 	body := b.String() + "The valve was replaced.\n" + b.String()
-	l := Number(log, Text{Name: "subject", Body: body})
+	l := Number(nil, log, Text{Name: "subject", Body: body})
 	shown := l.Excerpt([]int{50}, "Who replaced the valve?")
 	if len(shown) != 2 || shown[0] != "…\n" {
 		t.Fatalf("%q", shown)
@@ -138,7 +138,7 @@ func FuzzFind(f *testing.F) {
 		if len(body)+len(words) > 4000 {
 			return
 		}
-		l := Number(Text{Name: "s", Body: body, Shown: shown})
+		l := Number(nil, Text{Name: "s", Body: body, Shown: shown})
 		if q, ok := l.Find(number, words); ok && shown == "" {
 			clean := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(body)
 			if !strings.Contains(clean, q.Text) || q.Line < 1 || q.Line > strings.Count(clean, "\n")+1 {

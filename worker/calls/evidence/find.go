@@ -25,18 +25,18 @@ const fewest = 3
 // at least Similar, see similarity. Every number in the words has to be there exactly, because one digit is a small
 // difference between texts and a large one between facts.
 func (l Lines) Find(number int, words string) (Quote, bool) {
-	wanted := strings.Trim(normal(words), ` "'.,;:…|`)
+	wanted := strings.Trim(l.normal(words), ` "'.,;:…|¦`)
 	if number < 1 || number > len(l.lines) || letters(wanted) < fewest {
 		return Quote{}, false
 	}
 	at := number - 1
 	for _, i := range []int{at, at - 1, at + 1} {
-		if l.together(at, i) && matches(wanted, normal(l.lines[i].shown)) {
+		if l.together(at, i) && matches(wanted, l.normal(l.lines[i].shown)) {
 			return l.quote(i), true
 		}
 	}
 	for _, pair := range [][2]int{{at - 1, at}, {at, at + 1}} {
-		if l.together(pair[0], pair[1]) && matches(wanted, normal(l.lines[pair[0]].shown+" "+l.lines[pair[1]].shown)) {
+		if l.together(pair[0], pair[1]) && matches(wanted, l.normal(l.lines[pair[0]].shown+" "+l.lines[pair[1]].shown)) {
 			return l.quote(at), true
 		}
 	}
@@ -96,8 +96,8 @@ func similarity(words, text string) float64 {
 var plain = strings.NewReplacer("“", `"`, "”", `"`, "„", `"`, "«", `"`, "»", `"`, "‘", "'", "’", "'", "‚", "'", "–", "-", "—", "-")
 
 // normal is the form in which words are compared: lower case, blanks collapsed, plain quotes.
-func normal(text string) string {
-	return strings.Join(strings.Fields(plain.Replace(strings.ToLower(text))), " ")
+func (l Lines) normal(text string) string {
+	return strings.Join(strings.Fields(plain.Replace(strings.ToLower(l.form(text)))), " ")
 }
 
 func letters(text string) int {

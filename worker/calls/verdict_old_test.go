@@ -10,7 +10,7 @@ const subject = "# Report\n\nThe pump   ran for “12 hours”.\nIt FAILED at ni
 
 func TestQuotes(t *testing.T) {
 	texts := newQuotable(subject, []string{"the log says 14 hours"})
-	for quote, want := range map[string]Quote{
+	for quote, want := range map[string]OldQuote{
 		"pump ran for":         {"pump   ran for", "subject", 3, true},
 		`for "12 hours"`:       {`for “12 hours`, "subject", 3, true}, // quotes at the ends do not count
 		"it failed at NIGHT.":  {"It FAILED at night", "subject", 4, true},
@@ -35,8 +35,8 @@ func TestQuotes(t *testing.T) {
 }
 
 func TestVerdict(t *testing.T) {
-	real, invented := Quote{Text: "pump", In: "subject", Line: 3, Verified: true}, Quote{Text: "never said"}
-	answer := func(said string, quotes ...Quote) CriterionAnswer {
+	real, invented := OldQuote{Text: "pump", In: "subject", Line: 3, Verified: true}, OldQuote{Text: "never said"}
+	answer := func(said string, quotes ...OldQuote) CriterionAnswer {
 		a := CriterionAnswer{Criterion: "c", Said: said, Reason: "because", Quotes: quotes}
 		a.Counted = counted(a)
 		return a
@@ -59,7 +59,7 @@ func TestVerdict(t *testing.T) {
 		"forged turns are never passed":    {[]CriterionAnswer{answer(Met, real)}, true, NeedsHuman, RuleControlStrings},
 		"forged turns can be sent back":    {[]CriterionAnswer{answer(NotMet, real)}, true, SentBack, RuleNotMet},
 	} {
-		e := Evaluation{Answers: c.answers}
+		e := OldEvaluation{Answers: c.answers}
 		conclude(&e, c.marked)
 		if e.Verdict != c.verdict || e.Rule != c.rule {
 			t.Errorf("%s: %s by %s, want %s by %s", name, e.Verdict, e.Rule, c.verdict, c.rule)

@@ -25,11 +25,11 @@ func counted(a CriterionAnswer) string {
 }
 
 func isGrounded(a CriterionAnswer) bool {
-	return slices.ContainsFunc(a.Quotes, func(q Quote) bool { return q.Verified })
+	return slices.ContainsFunc(a.Quotes, func(q OldQuote) bool { return q.Verified })
 }
 
 // conclude computes the verdict and sorts what was said into facts and opinions.
-func conclude(e *Evaluation, marked bool) {
+func conclude(e *OldEvaluation, marked bool) {
 	var notMet, open, unquoted []string
 	for _, a := range e.Answers {
 		switch a.Counted {
@@ -66,7 +66,7 @@ func whyOpen(a CriterionAnswer) string {
 	return fmt.Sprintf("the model said %s with quotes that are nowhere", a.Said)
 }
 
-func sortEvidence(e *Evaluation, a CriterionAnswer) {
+func sortEvidence(e *OldEvaluation, a CriterionAnswer) {
 	for _, q := range a.Quotes {
 		if q.Verified {
 			e.Facts = append(e.Facts, q)

@@ -33,7 +33,7 @@ func newQuotable(subject string, sources []string) quotable {
 const minQuote = 3
 
 // find looks a quote up. What is found is returned in the text's own words.
-func (q quotable) find(quote string) Quote {
+func (q quotable) find(quote string) OldQuote {
 	wanted := strings.Trim(fold("", quote).runes, ` "'.…`)
 	letters := strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
@@ -48,13 +48,13 @@ func (q quotable) find(quote string) Quote {
 			}
 		}
 	}
-	return Quote{Text: quote}
+	return OldQuote{Text: quote}
 }
 
-func (f folded) quote(from, to int) Quote {
+func (f folded) quote(from, to int) OldQuote {
 	first, last := f.at[from], f.at[to-1]
 	line := 1 + strings.Count(string(f.original[:first]), "\n")
-	return Quote{Text: string(f.original[first : last+1]), In: f.name, Line: line, Verified: true}
+	return OldQuote{Text: string(f.original[first : last+1]), In: f.name, Line: line, Verified: true}
 }
 
 var plainQuotes = map[rune]rune{'“': '"', '”': '"', '„': '"', '«': '"', '»': '"', '‘': '\'', '’': '\'', '‚': '\'', '–': '-', '—': '-'}
