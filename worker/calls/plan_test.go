@@ -9,6 +9,7 @@ import (
 	"github.com/loopkeeper/loopkeeper/proto/prompts"
 	"github.com/loopkeeper/loopkeeper/worker/calls/plan"
 	"github.com/loopkeeper/loopkeeper/worker/ollama"
+	"github.com/loopkeeper/loopkeeper/worker/ollama/ollamatest"
 )
 
 const (
@@ -167,5 +168,44 @@ func TestPromptsOfTheRunAreUsed(t *testing.T) {
 	Plan(t.Context(), o, r)
 	if !strings.HasPrefix(o.sent[0].Prompt, "Du planst.\n\n") || !strings.HasSuffix(o.sent[0].Prompt, "Denke nach, höchstens 6 Schritte.") {
 		t.Errorf("%s", o.sent[0].Prompt)
+	}
+}
+
+// The stand-in's plans hold, whatever the task, so that all that is shown with it can be shown whole.
+func TestPlanOnTheStandIn(t *testing.T) {
+	_, c := server(t, ollamatest.Config{})
+	long := "Read log.txt, notes.md and \"the old plan\" from 2024. Find 17 faults in Berlin, Paris and Rome. Name who found them, when, and at what cost. " +
+		"Then compare them with the 23 faults of last year that report-2023.pdf names, and say what got better and what did not. Write at most 3 pages. " +
+		"Leave out what has been known since 1999. Close with a table of 4 columns that shows the place, the day, the fault and the price of each."
+	var parts []string
+	for _, city := range []string{"Berlin", "Paris", "Rome", "Madrid", "Vienna", "Prague", "Oslo", "Bern", "Riga", "Lima", "Quito", "Cairo"} {
+		parts = append(parts, "Describe "+city+" in 5 lines")
+	}
+	person := []plan.Worker{{Name: "deploy", About: "puts it live", Irreversible: true}, {Name: "person", About: "somebody in charge", Asks: true}, {Name: "draft", About: "writes"}}
+	for name, task := range map[string]plan.Task{
+		"a goal":                {Goal: "Write release notes from the commits."},
+		"a long goal":           {Goal: long, Inputs: []string{"log.txt", "notes.md"}},
+		"one step":              {Goal: "Describe 3 pumps.", MaxSteps: 1},
+		"three steps":           {Goal: long, MaxSteps: 3},
+		"two parts":             {Goal: "Read log.txt and describe 2 pumps.", Parts: []string{"Read log.txt", "Describe 2 pumps"}, Inputs: []string{"log.txt"}},
+		"twelve parts":          {Goal: "Describe twelve cities in 5 lines each.", Parts: parts},
+		"more parts than steps": {Goal: "Describe twelve cities in 5 lines each.", Parts: parts, MaxSteps: 4},
+		"workers with a risk":   {Goal: "Describe the pump and put it live.", Workers: person},
+		"a list":                {Goal: "Describe Berlin, Paris and Rome.", Lists: []plan.List{{Name: "cities", Count: 3}}},
+		"lists and parts":       {Goal: "Describe the cities.", Parts: parts[:4], Lists: []plan.List{{Name: "cities", Count: 3}}},
+		"odd names":             {Goal: "Read it.", Inputs: []string{"Protokoll für März.txt", "step-1.md"}},
+	} {
+		r := PlanRequest{Common: common(), Task: task}
+		out := Plan(t.Context(), c, r)
+		if out.Kind != OK || out.Plan.Outcome != plan.Planned {
+			t.Errorf("%s: %s %s %q\n%s", name, out.Kind, out.Message, out.Reasons, out.Text)
+			continue
+		}
+		if name != "one step" && !slices.ContainsFunc(out.Plan.Steps, func(s plan.Step) bool { return len(s.DependsOn) > 0 }) {
+			t.Errorf("%s: nothing depends on anything: %+v", name, out.Plan)
+		}
+		if len(task.Lists) > 0 && !slices.ContainsFunc(out.Plan.Steps, func(s plan.Step) bool { return s.Each == "cities" }) {
+			t.Errorf("%s: no template step: %+v", name, out.Plan)
+		}
 	}
 }

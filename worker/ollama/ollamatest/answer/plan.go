@@ -13,6 +13,7 @@ type step struct {
 	goal  string
 	after []int // indexes of the steps it depends on
 	ids   *[]json.RawMessage
+	work  *work // nil where the schema does not ask
 }
 
 func isID(name string) bool { return hasAny(name, "id", "n", "key", "number") }
@@ -42,6 +43,9 @@ func (b *builder) plan(s *schema, at place, least, most int) ([]step, error) {
 	}
 	if !goal || !order {
 		return nil, nil
+	}
+	if f, ok := b.working(item); ok {
+		return b.workPlan(f, most), nil
 	}
 	goals := stepGoals(b.goal, max(least, min(5, most)))
 	ids := make([]json.RawMessage, len(goals))

@@ -22,9 +22,18 @@ func (b *builder) choose(values []json.RawMessage, at place) json.RawMessage {
 	if at.step != nil && isID(at.name) {
 		return values[at.step.index%len(values)]
 	}
+	if at.step != nil && at.step.work != nil && hasAny(at.name, "worker", "each") {
+		said := at.step.work.worker
+		if hasAny(at.name, "each") {
+			said = at.step.work.each
+		}
+		if i := slices.Index(texts(values), said); i >= 0 {
+			return values[i]
+		}
+	}
 	wanted := favourable
 	if b.req.Reject {
-		wanted = unfavourable
+		wanted = append(slices.Clone(unfavourable), favourable...) // what cannot be refused, such as a plan, is not
 	}
 	for _, w := range wanted {
 		for _, v := range values {
@@ -139,7 +148,7 @@ func (b *builder) wording(at place) string {
 	case hasAny(at.name, "model", "model_hint", "worker"):
 		return ""
 	case hasAny(at.name, "quote", "quotes", "words", "excerpt", "evidence"):
-		return b.quote(at.index).text
+		return padded(b.quote(at.index).text)
 	case hasAny(at.name, "reason", "reasons", "why", "note", "explanation", "feedback", "problem"):
 		return b.reason(at.index)
 	case hasAny(at.name, "against"):
@@ -154,6 +163,14 @@ func (b *builder) wording(at place) string {
 		return b.sentence(at.index)
 	}
 	return best[at.index%len(best)]
+}
+
+// padded lengthens a quote that is too short for most schemas by marks, which say nothing.
+func padded(quote string) string {
+	for utf8.RuneCountInString(quote) < 3 {
+		quote += "."
+	}
+	return quote
 }
 
 func (b *builder) reason(i int) string {

@@ -2,6 +2,7 @@ package answer
 
 import (
 	"encoding/json"
+	"fmt"
 	"hash/fnv"
 	"regexp"
 	"slices"
@@ -14,11 +15,24 @@ import (
 // Text answers in prose: key sentences of the prompt's material, in their order.
 func Text(req Request) string {
 	s := read(req)
+	if text := s.judgement(); text != "" {
+		return text
+	}
 	best := s.key(3)
 	if len(best) == 0 {
 		return "There is nothing to work with: the request is empty."
 	}
 	return strings.Join(best, " ")
+}
+
+// judgement is the free answer to a question about numbered lines: it names them as a judge is asked to.
+func (s *source) judgement() string {
+	criterion := oneLine(section(s.req.Prompt, []string{"criterion"}))
+	if !s.numbered || criterion == "" {
+		return ""
+	}
+	q := s.quote(0)
+	return fmt.Sprintf("Nothing stands against it at first sight. Line %d says %q, and that is what counts for: %s", q.number, clip(q.text, 80), clip(criterion, 160))
 }
 
 // Thoughts is what a thinking model writes before it answers.
@@ -34,6 +48,7 @@ type source struct {
 	subject   string     // the material, a part of the prompt
 	sentences []string   // of the subject, or of the prompt if it has none
 	lines     []quotable // of the subject
+	numbered  bool       // the subject's lines have numbers in front
 }
 
 // quotable is a line of the subject that can be quoted.
@@ -46,6 +61,7 @@ var (
 	goalLabels    = []string{"goal", "objective", "task", "instruction"}
 	subjectLabels = []string{"subject", "material", "document", "input", "item"}
 	lineMark      = regexp.MustCompile(`^L?(\d{1,6})\s?[|:]\s?`)
+	numberedLine  = regexp.MustCompile(`^L\d{4,6}\|`)
 	bullet        = regexp.MustCompile(`^\s*(?:[-*•]|\d{1,2}[.)])\s+`)
 )
 
@@ -56,6 +72,7 @@ func read(req Request) *source {
 	if s.subject == "" {
 		s.subject = material(req.Prompt)
 	}
+	s.keepNumbered()
 	if s.sentences = sentences(s.subject); len(s.sentences) == 0 {
 		s.sentences = sentences(req.Prompt)
 	}
@@ -68,6 +85,19 @@ func read(req Request) *source {
 	}
 	s.lines = quotables(s.subject)
 	return s
+}
+
+// keepNumbered leaves out what stands around the lines of a subject whose lines are numbered.
+func (s *source) keepNumbered() {
+	var kept []string
+	for line := range strings.Lines(s.subject) {
+		if numberedLine.MatchString(line) {
+			kept = append(kept, line)
+		}
+	}
+	if s.numbered = kept != nil; s.numbered {
+		s.subject = strings.Join(kept, "")
+	}
 }
 
 // section finds what stands under the first of the labels that occurs: in a tag, or after a heading or a label with a
@@ -246,7 +276,7 @@ func quotables(subject string) []quotable {
 			q.number, _ = strconv.Atoi(m[1]) // at most six digits
 			q.text = strings.TrimSpace(q.text[len(m[0]):])
 		}
-		if len(q.text) >= 3 && !strings.HasPrefix(q.text, "```") {
+		if words := strings.IndexFunc(q.text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }); words >= 0 && !strings.HasPrefix(q.text, "```") {
 			out = append(out, q)
 		}
 	}

@@ -214,6 +214,11 @@ func (b *builder) array(out *bytes.Buffer, s *schema, at place) error {
 	if at.step != nil && isDependency(at.name) {
 		return b.dependencies(out, s, at, most)
 	}
+	if at.step != nil {
+		if list, ok := at.step.work.list(at.name); ok {
+			return writeList(out, list[:min(len(list), most)])
+		}
+	}
 	n := b.length(s, at, least, most)
 	items := uniqueItems{unique: s.Unique}
 	for i := 0; items.len() < n && i < n+1000; i++ {
@@ -271,6 +276,20 @@ func (b *builder) length(s *schema, at place, least, most int) int {
 		n = 1
 	}
 	return max(least, min(n, most, 1000))
+}
+
+func writeList(out *bytes.Buffer, list []string) error {
+	out.WriteByte('[')
+	for i, s := range list {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		if err := writeString(out, s); err != nil {
+			return err
+		}
+	}
+	out.WriteByte(']')
+	return nil
 }
 
 func writeString(out *bytes.Buffer, s string) error {

@@ -254,13 +254,21 @@ func TestNumberedPlan(t *testing.T) {
 	if err := json.Unmarshal(v, &p); err != nil {
 		t.Fatal(err)
 	}
-	if p.Outcome != "plan" || len(p.Steps) != 5 {
+	if p.Outcome != "plan" || len(p.Steps) != 4 { // one for each part, and one that joins them
 		t.Fatalf("outcome %s with %d steps", p.Outcome, len(p.Steps))
 	}
 	for i, s := range p.Steps {
-		if s.N != i+1 || len(s.After) > 0 && s.After[len(s.After)-1] >= s.N || i > 0 && len(s.After) == 0 {
+		if s.N != i+1 || (len(s.After) == 3) != (i == 3) {
 			t.Errorf("step %d: %+v", i, s)
 		}
+	}
+}
+
+// The free answer of a judge names a line of the subject, by its number, and nothing of what stands around it.
+func TestTextNamesLines(t *testing.T) {
+	text := Text(Request{Prompt: "You check a text.\n\n## Subject\nL0007|A power cut loses nothing at all.\n\nName every line that counts. Then weigh it up.\n\n## Criterion\nIt speaks of power cuts."})
+	if !strings.Contains(text, `Line 7 says "A power cut loses nothing at all."`) || !strings.Contains(text, "It speaks of power cuts.") || strings.Contains(text, "weigh") {
+		t.Error(text)
 	}
 }
 
