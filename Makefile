@@ -76,7 +76,7 @@ fuzz-hwprobe: ## Run each fuzz target of the hardware probe for FUZZTIME, 30s un
 fuzz-schema: ## Fuzz what is sent for any JSON Schema for FUZZTIME, then a real Ollama with it for as long, where it can be built
 	go test -run '^$$' -fuzz '^FuzzFormat$$' -fuzztime $(FUZZTIME) ./proto/structure
 	@binary=$$(.ci/ollama) || { code=$$?; [ $$code -eq 3 ] && echo "fuzz-schema: the part with a real Ollama is left out (see above)" && exit 0; exit $$code; }; \
-	[ -z "$$binary" ] || LOOPKEEPER_TEST_OLLAMA=$$binary go test -run '^$$' -fuzz '^FuzzFormatOnServer$$' -fuzztime $(FUZZTIME) -parallel 1 ./worker/ollama/formats
+	[ -z "$$binary" ] || LOOPKEEPER_TEST_OLLAMA=$$binary go test -run '^$$' -fuzz '^FuzzFormatOnServer$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 5x -parallel 1 ./worker/ollama/formats
 
 .PHONY: dist
 dist: ## Cross-build every platform into dist/, with SHA256SUMS
