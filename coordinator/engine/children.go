@@ -22,6 +22,7 @@ const preparing = 4
 // spawn makes children ready for the steps that want one; they start in a later turn. A step has its child by the commit that creates
 // the child, so a crash before that starts it again, and one after it never does.
 func (t *turn) spawn(a *active) {
+	t.bound(a)
 	if a.state.Status.Ended() {
 		return
 	}
@@ -31,7 +32,7 @@ func (t *turn) spawn(a *active) {
 		}
 		a.spawning[st.Pos] = true
 		parent, pos, body := a.state.Pinned, st.Pos, st.Body
-		parent.Limits = remaining(a.state)
+		parent.Limits = t.e.remaining(a.state)
 		t.then(func() {
 			t.e.wg.Go(func() {
 				c, err := t.e.child(parent, pos, body)
@@ -39,18 +40,6 @@ func (t *turn) spawn(a *active) {
 			})
 		})
 	}
-}
-
-// remaining are the limits that a child gets at most: what its parent has left. They bound each child, not their sum.
-func remaining(s *run.State) run.Limits {
-	l := s.Pinned.Limits
-	if l.Tokens > 0 {
-		l.Tokens = max(1, l.Tokens-s.PromptTokens-s.OutputTokens)
-	}
-	if l.Calls > 0 {
-		l.Calls = max(1, l.Calls-s.Calls)
-	}
-	return l
 }
 
 // child is the run that a spawn asks for. It has its parent's priority and weight, and no larger limits.
@@ -223,6 +212,9 @@ func (t *turn) childEnded(parent *active, pos int, child *run.State) {
 	}
 	t.store(bodies)
 	end := run.ChildEnd{Run: child.Pinned.ID, Status: child.Status, Simulated: simulated(child, failureGroups(child, t.e.roster()))}
+	if childOf(child, parent.state) {
+		end.Tokens, end.Calls = t.e.spent(child)
+	}
 	_ = t.execute(parent, run.ChildEnded{Pos: pos, End: end, Report: report}) // logged there
 }
 
@@ -304,7 +296,7 @@ func (e *Engine) attached(a *active) func(yield func(*active, *run.Step) bool) {
 			if st.Detached || child == nil || child.state.Status.Ended() {
 				continue
 			}
-			if p := child.state.Pinned.Parent; p == nil || p.Run != a.state.Pinned.ID {
+			if !childOf(child.state, a.state) {
 				continue
 			}
 			if !yield(child, st) {

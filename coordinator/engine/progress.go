@@ -10,10 +10,11 @@ import (
 func limitViews(s *run.State, now time.Time) []LimitView {
 	l := s.Pinned.Limits
 	active := int64(s.Budget() / time.Second)
+	tokens, calls := s.Spent()
 	all := []LimitView{
 		{Name: run.LimitActive, Limit: active, Spent: int64(s.Active(now) / time.Second)},
-		{Name: run.LimitTokens, Limit: l.Tokens, Spent: s.PromptTokens + s.OutputTokens},
-		{Name: run.LimitCalls, Limit: l.Calls, Spent: s.Calls},
+		{Name: run.LimitTokens, Limit: l.Tokens, Spent: tokens},
+		{Name: run.LimitCalls, Limit: l.Calls, Spent: calls},
 		{Name: run.LimitArtifact, Limit: l.ArtifactBytes},
 		{Name: run.LimitDepth, Limit: int64(l.SpawnDepth)},
 	}

@@ -34,6 +34,7 @@ type active struct {
 	spawning map[int]bool // steps whose child is being made ready
 	adopting map[int]int  // steps that may yet take results over, and by how many ways: nothing of them is placed
 	naming   map[int]*naming
+	bounded  boundMark
 	looks    map[int]look      // by step, of writes whose outcome is unknown
 	instead  map[string]string // as state.Pinned.Models, of a run that an earlier version forked
 }

@@ -253,6 +253,7 @@ func (e *Engine) view(a *active) View {
 		}
 		v.InFlight = append(v.InFlight, in)
 	}
+	e.addBelow(a, &v)
 	a.notYet(&v)
 	e.addWaits(a, &v)
 	return v

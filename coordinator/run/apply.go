@@ -175,6 +175,9 @@ func (s *State) stepEnded(p *StepEnded, now time.Time) error {
 	if p.Child != nil {
 		st.Child = p.Child
 		s.Simulated = s.Simulated || p.Child.Simulated
+		if p.From == nil {
+			s.below.tokens, s.below.calls = s.below.tokens+p.Child.Tokens, s.below.calls+p.Child.Calls
+		}
 	}
 	s.closed(st)
 	st.rest()

@@ -89,6 +89,9 @@ type Cancel struct{ Reason string }
 // Expire says that the deadline has passed: the budget of active time ran out.
 type Expire struct{}
 
+// Exhaust says that a run and those below it have together used up a limit: its own, or with Of that of a run above it.
+type Exhaust struct{ LimitReached }
+
 // Diverge ends a run whose replay asked for something else than was recorded.
 type Diverge struct{ Divergence }
 

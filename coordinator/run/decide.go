@@ -178,6 +178,14 @@ func (Expire) decide(s *State, now time.Time) ([]Payload, error) {
 	return []Payload{&LimitReached{Limit: LimitActive, Value: int64(s.Budget().Seconds()), Spent: int64(s.Active(now).Seconds())}}, nil
 }
 
+func (c Exhaust) decide(s *State, _ time.Time) ([]Payload, error) {
+	if s.Limit != nil || s.Status != Running && s.Status != Waiting {
+		return nil, ErrStale
+	}
+	reached := c.LimitReached
+	return []Payload{&reached}, nil
+}
+
 func (c Diverge) decide(s *State, now time.Time) ([]Payload, error) {
 	d := c.Divergence
 	return []Payload{s.ended(Diverged, nil, &d, now)}, nil

@@ -36,25 +36,47 @@ func (l Limits) Set(yield func(string) bool) {
 // exhausted says which budget is used up while something still wants to start; nil for none. A run that needs nothing more is
 // not ended by having needed exactly what it was given.
 func (s *State) exhausted() *LimitReached {
-	if s.Limit != nil || s.Counts.Waiting == 0 {
+	if s.Limit != nil || s.Status != Running && s.Status != Waiting {
 		return nil
 	}
-	l := s.Pinned.Limits
-	switch tokens := s.tokens(); {
+	reached := s.Reached(s.Spent())
+	if reached == nil || !s.Wants() {
+		return nil
+	}
+	return reached
+}
+
+// Reached says which budget has been used up by what a run and those below it spent; nil for none.
+func (s *State) Reached(tokens, calls int64) *LimitReached {
+	switch l := s.Pinned.Limits; {
 	case l.Tokens > 0 && tokens >= l.Tokens:
-		return &LimitReached{Limit: LimitTokens, Value: l.Tokens, Spent: tokens, Worst: s.worstTokens()}
-	case l.Calls > 0 && s.Calls >= l.Calls:
-		return &LimitReached{Limit: LimitCalls, Value: l.Calls, Spent: s.Calls, Worst: s.Calls}
+		return &LimitReached{Limit: LimitTokens, Value: l.Tokens, Spent: tokens, Worst: s.worstTokens(tokens)}
+	case l.Calls > 0 && calls >= l.Calls:
+		return &LimitReached{Limit: LimitCalls, Value: l.Calls, Spent: calls, Worst: calls}
 	default:
 		return nil
 	}
 }
 
-func (s *State) tokens() int64 { return s.PromptTokens + s.OutputTokens }
+// Wants says whether something of a run is yet to start: a call, or a child.
+func (s *State) Wants() bool {
+	if s.Counts.Waiting > 0 {
+		return true
+	}
+	for range s.Spawns {
+		return true
+	}
+	return false
+}
 
-// worstTokens is what the run can have spent in the end: a call takes no more tokens than its context has. 0 is unknown.
-func (s *State) worstTokens() int64 {
-	worst := s.tokens()
+// Spent is what a run has used, with what those of its children used that have ended and were its own.
+func (s *State) Spent() (tokens, calls int64) {
+	return s.PromptTokens + s.OutputTokens + s.below.tokens, s.Calls + s.below.calls
+}
+
+// worstTokens is what can have been spent in the end, beside what was: a call takes no more tokens than its context has. 0 is unknown.
+func (s *State) worstTokens(spent int64) int64 {
+	worst := spent
 	for f := range s.Flights {
 		if f.Context == 0 && steps[s.Requests[f.Pos].Kind].work == model {
 			return 0
@@ -77,14 +99,16 @@ func (s *State) limitEnd(now time.Time) *LimitEnd {
 	if s.Limit == nil {
 		return nil
 	}
-	e := &LimitEnd{Name: s.Limit.Limit, Limit: s.Limit.Value, Spent: s.Limit.Spent, Worst: s.Limit.Worst}
-	switch e.Name {
-	case LimitActive:
+	e := &LimitEnd{Name: s.Limit.Limit, Limit: s.Limit.Value, Spent: s.Limit.Spent, Worst: s.Limit.Worst, Of: s.Limit.Of}
+	tokens, calls := s.Spent()
+	switch {
+	case e.Of != "": // what its tree had spent then
+	case e.Name == LimitActive:
 		e.Spent = int64(s.Active(now).Seconds())
-	case LimitTokens:
-		e.Spent = s.tokens()
-	case LimitCalls:
-		e.Spent = s.Calls
+	case e.Name == LimitTokens:
+		e.Spent = tokens
+	case e.Name == LimitCalls:
+		e.Spent = calls
 	}
 	e.Overshoot = max(0, e.Spent-e.Limit)
 	return e
@@ -93,6 +117,9 @@ func (s *State) limitEnd(now time.Time) *LimitEnd {
 func (e *LimitEnd) String() string {
 	if e.Name == LimitActive {
 		return fmt.Sprintf("the time limit of %d s was reached after %d s; %s is set for the run, for its workflow or as the default", e.Limit, e.Spent, LimitActive)
+	}
+	if e.Of != "" {
+		return fmt.Sprintf("the limit of %d %s of run %s, which is above it, was reached by all that it has spawned", e.Limit, e.Name, e.Of)
 	}
 	text := fmt.Sprintf("the limit of %d %s was reached: %d were spent", e.Limit, e.Name, e.Spent)
 	if e.Worst > 0 {

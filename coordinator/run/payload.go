@@ -106,6 +106,7 @@ type LimitReached struct {
 	Value int64  `json:"value"`
 	Spent int64  `json:"spent"`
 	Worst int64  `json:"worst,omitempty"` // what could be spent at most with what is in flight; 0 is unknown
+	Of    string `json:"of,omitempty"`    // the run above whose limit it is, "" for its own
 }
 
 // CancelRequested marks the run and moves its epoch, so that what comes later is not applied.
@@ -133,6 +134,7 @@ type LimitEnd struct {
 	Spent     int64  `json:"spent"`           // in the end
 	Overshoot int64  `json:"overshoot"`       // beyond the limit
 	Worst     int64  `json:"worst,omitempty"` // the most that was possible; 0 is unknown
+	Of        string `json:"of,omitempty"`    // the run above whose limit it is, "" for its own
 }
 
 // Error is how a script failed, at its place in the user's own source.

@@ -137,6 +137,9 @@ type ChildEnd struct {
 	Run       string `json:"run"`
 	Status    Status `json:"status"`
 	Simulated bool   `json:"simulated,omitempty"` // something in it came from a stand-in
+	// What it and those below it spent, which counts against the limits of the run that spawned it. Zero for another's.
+	Tokens int64 `json:"tokens,omitempty"`
+	Calls  int64 `json:"calls,omitempty"`
 }
 
 // ItemChecked is what the script's check says of an item's result.

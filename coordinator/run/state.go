@@ -38,6 +38,7 @@ type State struct {
 	Contexts     map[string]int    // by model as asked for: the largest context that its calls were placed with, tokens per slot
 	Digests      map[string]string // by model as asked for: the digest that its first call was placed with; the run uses no other
 
+	below   struct{ tokens, calls int64 } // spent by children that have ended
 	clock   clock
 	claims  claims            // what the script said about acceptance
 	names   map[string]string // nodes and models, each kept once
