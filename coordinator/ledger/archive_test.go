@@ -207,6 +207,8 @@ func TestAHostileFileIsNotImported(t *testing.T) {
 			e.Typeflag, e.Linkname = tar.TypeSymlink, "/etc/passwd"
 			return all
 		}, "stands where the file"},
+		"a README edited":   {func(_ *testing.T, all []entry) []entry { at(all, "README.txt").data[0] ^= 1; return all }, "not what SHA256SUMS says"},
+		"a sum edited":      {func(_ *testing.T, all []entry) []entry { at(all, "SHA256SUMS").data[0] ^= 1; return all }, "not what SHA256SUMS says"},
 		"one file more":     {func(_ *testing.T, all []entry) []entry { return append(all, all[0]) }, "more in it than there should be"},
 		"one file less":     {func(_ *testing.T, all []entry) []entry { return all[:len(all)-1] }, "SHA256SUMS is missing"},
 		"another order":     {func(_ *testing.T, all []entry) []entry { all[1], all[2] = all[2], all[1]; return all }, "stands where the file"},
@@ -220,6 +222,10 @@ func TestAHostileFileIsNotImported(t *testing.T) {
 			wantRefused(t, packed(t, c.spoil(t, entries(t, file))), c.want)
 		})
 	}
+	t.Run("another export behind it", func(t *testing.T) {
+		t.Parallel()
+		wantRefused(t, append(bytes.Clone(file), file...), "more in it than there should be")
+	})
 	t.Run("not compressed", func(t *testing.T) { t.Parallel(); wantRefused(t, []byte("meeting notes"), "not compressed with gzip") })
 	t.Run("too long", func(t *testing.T) { t.Parallel(); wantRefused(t, make([]byte, 5<<20), "more than 4194304 bytes") })
 }

@@ -35,7 +35,7 @@ type unpacked struct {
 
 // unpacker reads one export.
 type unpacker struct {
-	in     *tar.Reader
+	in     *summed
 	take   unpacked
 	head   manifest
 	row    RunRow
@@ -52,11 +52,14 @@ func (u *unpacker) taken(err error) error {
 // unpack reads an export to its end and hands out what is in it. InvalidArgument: it is not one, or not whole. It believes nothing
 // that it has not checked: names, sizes and order are those that Export writes, and nothing else is in the file.
 func unpack(ctx context.Context, r io.Reader, limit int64, take unpacked) error {
-	zip, err := gzip.NewReader(bufio.NewReader(&source{ctx: ctx, r: r}))
+	all := bufio.NewReader(&source{ctx: ctx, r: r})
+	zip, err := gzip.NewReader(all)
 	if err != nil {
 		return notExport(err, "it is not compressed with gzip")
 	}
-	u := &unpacker{in: tar.NewReader(&limited{r: zip, left: limit}), take: take}
+	zip.Multistream(false) // what follows another export is not part of this one
+	plain := &limited{r: zip, left: limit}
+	u := &unpacker{in: newSummed(tar.NewReader(plain)), take: take}
 	for _, do := range []func() error{u.readme, u.manifest, u.run, u.list, u.begin, u.events, u.decisions, u.texts, u.sums} {
 		if err := do(); err != nil {
 			return err
@@ -65,8 +68,11 @@ func unpack(ctx context.Context, r io.Reader, limit int64, take unpacked) error 
 	if _, err := u.in.Next(); err != io.EOF {
 		return notExport(err, "there is more in it than there should be")
 	}
-	if _, err := io.Copy(io.Discard, &limited{r: zip, left: limit}); err != nil { // gzip tells at its end whether all was right
+	if _, err := io.Copy(zeros{}, plain); err != nil { // gzip tells at its end whether all was right
 		return notExport(err, "it is damaged at its end")
+	}
+	if _, err := all.ReadByte(); err != io.EOF {
+		return notExport(err, "there is more in it than there should be")
 	}
 	return nil
 }
@@ -343,8 +349,12 @@ func (u *unpacker) sums() error {
 	if _, err := u.next(archiveSums); err != nil {
 		return err
 	}
-	if _, err := io.Copy(io.Discard, u.in); err != nil {
+	want, listed := u.in.all.Sum(nil), sha256.New()
+	if _, err := io.Copy(listed, u.in); err != nil {
 		return notExport(err, "%s cannot be read", archiveSums)
+	}
+	if !bytes.Equal(listed.Sum(nil), want) {
+		return notExport(nil, "a file in it is not what %s says", archiveSums)
 	}
 	return nil
 }
