@@ -110,7 +110,7 @@ func readSpec(r *coordinatorv1.AddScheduleRequest, workflow string) (spec schedu
 	}
 	spec.Name, spec.Workflow = r.GetName(), workflow
 	if spec.Input, err = script.Canonical(orNull(r.GetInputJson())); err != nil {
-		return spec, apierr.New(apierr.InvalidArgument, "the input is refused: %v", err).WithNext("loopkeeper run WORKFLOW --params shows what it takes")
+		return spec, apierr.New(apierr.InvalidArgument, "the input is refused: %v", err).WithNext("loopkeeper run WORKFLOW --params  # shows what it takes")
 	}
 	return schedule.Complete(spec)
 }
@@ -122,11 +122,11 @@ func (x *Schedules) checkFolder(spec *schedule.Spec, builtIn bool) error {
 	}
 	w := *spec.Watch
 	if !filepath.IsAbs(w.Folder) {
-		return apierr.New(apierr.InvalidArgument, "watch.folder: %q is not absolute", w.Folder).WithNext("name the folder from the root on, as the coordinator's machine has it")
+		return apierr.New(apierr.InvalidArgument, "--watch: %q is not absolute", w.Folder).WithNext("name the folder from the root on, as the coordinator's machine has it")
 	}
 	w.Folder = filepath.Clean(w.Folder)
 	if inside(x.s.o.DataDir, w.Folder) || w.Recursive && inside(w.Folder, x.s.o.DataDir) {
-		return apierr.New(apierr.InvalidArgument, "watch.folder: %s holds loopkeeper's own data: each run would start the next", w.Folder).WithNext("watch another folder")
+		return apierr.New(apierr.InvalidArgument, "--watch: %s holds loopkeeper's own data: each run would start the next", w.Folder).WithNext("watch another folder")
 	}
 	if builtIn {
 		w.MaxBytes = min(w.MaxBytes, dispatch.BodyLimit)

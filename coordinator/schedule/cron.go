@@ -42,7 +42,7 @@ func parseCron(text string, zone *time.Location) (*cron, error) {
 	if strings.HasPrefix(text, "@") {
 		known, ok := shorthands[text]
 		if !ok {
-			return nil, fmt.Errorf("%q is none of @hourly, @daily, @weekly, @monthly, @yearly; for an interval set every_seconds", text)
+			return nil, fmt.Errorf("%q is none of @hourly, @daily, @weekly, @monthly, @yearly; for an interval use --every", text)
 		}
 		text = known
 	}

@@ -92,7 +92,7 @@ func TestCronRefuses(t *testing.T) {
 		"* * ? * *":                    "day",
 		"0 0 30 2 *":                   "never",
 		"0 0 31 2,4,11 *":              "never",
-		"@every 1h":                    "every_seconds",
+		"@every 1h":                    "--every",
 		"@reboot":                      "@daily",
 		"99999999999999999999 * * * *": "minute",
 	} {

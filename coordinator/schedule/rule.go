@@ -41,11 +41,11 @@ func (c Condition) check(watch bool) error {
 	ofFolder, known := measures[c.Measure]
 	switch {
 	case !known:
-		return refuse("measure", "%q is not measured", c.Measure).WithNext("use one of " + strings.Join(slices.Sorted(maps.Keys(measures)), ", "))
+		return refuse("--rule, --gap", "%q is not measured", c.Measure).WithNext("use one of " + strings.Join(slices.Sorted(maps.Keys(measures)), ", "))
 	case ofFolder && !watch:
-		return refuse("measure", "%s is measured only where a folder is watched", c.Measure)
+		return refuse("--rule, --gap", "%s is measured only where a folder is watched", c.Measure)
 	case comparisons[c.Is] == nil:
-		return refuse("is", "%q is no comparison", c.Is).WithNext("use one of <, <=, =, !=, >=, >")
+		return refuse("--rule, --gap", "%q is no comparison", c.Is).WithNext("use one of <, <=, =, !=, >=, >")
 	}
 	return nil
 }

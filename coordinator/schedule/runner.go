@@ -117,7 +117,7 @@ func (r *Runner) Add(ctx context.Context, spec Spec) (View, error) {
 	defer r.mu.Unlock()
 	if r.entries[spec.Name] != nil {
 		return View{}, apierr.New(apierr.Conflict, "there is a schedule %q already", spec.Name).
-			WithNext("choose another name", "loopkeeper schedule remove "+spec.Name)
+			WithNext("choose another name, or give --replace", "loopkeeper schedule show "+spec.Name)
 	}
 	e.decide(facts) // so that the view says when
 	if err := e.save(ctx, e.state); err != nil {

@@ -3,6 +3,7 @@ package schedule
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -108,7 +109,7 @@ const (
 
 var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 
-// Complete fills in the defaults and checks a spec; an error is an apierr.Error that names the field.
+// Complete fills in the defaults and checks a spec; an error is an apierr.Error that names the flag of `loopkeeper schedule add`.
 func Complete(s Spec) (Spec, error) {
 	s = s.withDefaults()
 	for _, check := range []func() error{s.checkNames, s.checkWhen, s.checkConditions, s.checkPolicies} {
@@ -161,10 +162,10 @@ func (s Spec) checkNames() error {
 		return refuse("name", "%q is no name of a schedule", s.Name).WithNext("use a-z, 0-9, dot, dash and underscore, at most 63, such as nightly-review")
 	}
 	if s.Workflow == "" {
-		return refuse("workflow", "it does not say what to start").WithNext("name a workflow; loopkeeper workflows lists them")
+		return refuse("--workflow", "it does not say what to start").WithNext("loopkeeper workflows")
 	}
 	if s.Input != nil && !json.Valid(s.Input) {
-		return refuse("input", "it is not JSON")
+		return refuse("--input", "it is not JSON")
 	}
 	return nil
 }
@@ -177,16 +178,17 @@ func (s Spec) checkWhen() error {
 		}
 	}
 	if given != 1 {
-		return refuse("cron, every_seconds, watch", "exactly one of them says when, and %d are set", given)
+		return refuse("--cron, --every, --watch", "exactly one of them says when it starts, and %d are given", given).
+			WithNext(s.example("--cron '30 2 * * mon-fri'"), s.example("--every 2h"), s.example("--watch FOLDER"))
 	}
 	if s.EverySeconds < 0 || s.EverySeconds > longestSeconds {
-		return refuse("every_seconds", "%d is not from 1 to %d", s.EverySeconds, longestSeconds)
+		return refuse("--every", "%d seconds are not from 1 to %d", s.EverySeconds, longestSeconds)
 	}
 	if s.Cron == "" && s.Zone != "" {
-		return refuse("zone", "only a cron expression has a time zone")
+		return refuse("--zone", "only the times of --cron have a time zone").WithNext(s.example("--cron '30 2 * * *' --zone "+s.Zone), "leave out --zone")
 	}
 	if s.Zone == "Local" {
-		return refuse("zone", "Local would mean another time when the schedule moves").WithNext("name the zone, such as Europe/Berlin")
+		return refuse("--zone", "Local would mean another time when the schedule moves").WithNext("name the zone, such as Europe/Berlin")
 	}
 	if _, err := s.times(time.Time{}); err != nil {
 		return apierr.New(apierr.InvalidArgument, "schedule %s: %v", s.Name, err).WithNext("five fields: minute hour day month weekday, such as \"30 2 * * mon-fri\"")
@@ -200,15 +202,15 @@ func (s Spec) checkWatch() error {
 		return nil
 	}
 	if w.Folder == "" {
-		return refuse("watch.folder", "it does not name a folder")
+		return refuse("--watch", "it does not name a folder")
 	}
 	if _, err := path.Match(w.Pattern, ""); err != nil {
-		return refuse("watch.pattern", "%q is no pattern", w.Pattern).WithNext("use * and ?, such as *.pdf")
+		return refuse("--pattern", "%q is no pattern", w.Pattern).WithNext("use * and ?, such as *.pdf")
 	}
 	for _, n := range []struct {
 		field string
 		value int64
-	}{{"watch.settle_seconds", w.SettleSeconds}, {"watch.poll_seconds", w.PollSeconds}} {
+	}{{"--settle", w.SettleSeconds}, {"watch.poll_seconds", w.PollSeconds}} {
 		if n.value < 1 || n.value > longestSeconds {
 			return refuse(n.field, "%d is not from 1 to %d", n.value, longestSeconds)
 		}
@@ -217,15 +219,14 @@ func (s Spec) checkWatch() error {
 		return refuse("watch.max_bytes", "%d is no size", w.MaxBytes)
 	}
 	if s.Overlap == Skip || s.Overlap == Cancel {
-		return refuse("overlap", "%s would leave files undone without a word", s.Overlap).WithNext("use queue: files wait together for the end of the run")
+		return refuse("--overlap", "%s would leave files undone without a word; with queue they wait together for the end of the run", s.Overlap)
 	}
 	return nil
 }
 
 func (s Spec) checkConditions() error {
 	if s.Goal != nil && (s.Goal.Text == "" || len(s.Goal.Gap) == 0) {
-		return refuse("goal", "a goal needs a text and a gap that code can measure, else nobody could say when to stop").
-			WithNext("give goal.gap, such as [{\"measure\":\"last_failures\",\"is\":\">\",\"value\":0}]", "or start the workflow at a time, and judge its result yourself")
+		return refuse("--goal", "a goal needs --goal, a text, and --gap, which code can measure, such as --gap 'last_failures > 0', else nobody could say when to stop")
 	}
 	if want := s.level(); s.Level != want {
 		return refuse("level", "%s is not what is defined here, that is %s: %s", s.Level, want, want.Means())
@@ -246,17 +247,17 @@ func (s Spec) checkPolicies() error {
 	}
 	switch {
 	case !slices.Contains([]Overlap{Skip, Queue, Cancel, Allow}, s.Overlap):
-		return refuse("overlap", "%q is none of skip, queue, cancel, allow", s.Overlap)
+		return refuse("--overlap", "%q is none of skip, queue, cancel, allow", s.Overlap)
 	case !slices.Contains([]CatchUpPolicy{None, Last, All}, s.CatchUp.Policy):
-		return refuse("catch_up.policy", "%q is none of none, last, all", s.CatchUp.Policy)
+		return refuse("--catch-up", "%q is none of none, last, all and a number", s.CatchUp.Policy)
 	case s.CatchUp.Most < 0 || s.CatchUp.Most > most:
-		return refuse("catch_up.most", "%d is not from 1 to %d", s.CatchUp.Most, most)
+		return refuse("--catch-up", "%d is not from 1 to %d", s.CatchUp.Most, most)
 	case s.CatchUp.Most > 0 && s.CatchUp.Policy != All:
-		return refuse("catch_up.most", "only the policy all has a limit")
+		return refuse("--catch-up", "only the policy all has a limit")
 	case s.MaxFirings < 0:
-		return refuse("max_firings", "%d is no number of firings", s.MaxFirings)
+		return refuse("--limit", "%d is no number of firings", s.MaxFirings)
 	case !slices.Contains([]Reach{Inform, Advise, Act}, s.Reach):
-		return refuse("reach", "%q is none of inform, advise, act", s.Reach)
+		return refuse("--reach", "%q is none of inform, advise, act", s.Reach)
 	}
 	return nil
 }
@@ -273,6 +274,12 @@ func (r Reach) Means() string {
 	return map[Reach]string{Inform: "it may inform", Advise: "it may inform and propose", Act: "it may act"}[r]
 }
 
+// example is a command that makes the schedule, with other words about when.
+func (s Spec) example(when string) string {
+	return fmt.Sprintf("loopkeeper schedule add %s --workflow %s %s", s.Name, s.Workflow, when)
+}
+
+// refuse is an error about a flag, or about the name.
 func refuse(field, format string, args ...any) *apierr.Error {
 	return apierr.New(apierr.InvalidArgument, field+": "+format, args...)
 }
