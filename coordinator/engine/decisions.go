@@ -93,6 +93,9 @@ func (e *Engine) Decisions(ctx context.Context, id string, step int) ([]Explanat
 	if err != nil {
 		return nil, err
 	}
+	if err := e.showBeside(ctx); err != nil {
+		return nil, err
+	}
 	rows, err := e.o.Store.Decisions(ctx, id, step)
 	if err != nil {
 		return nil, err

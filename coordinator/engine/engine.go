@@ -48,6 +48,7 @@ type Engine struct {
 	alarm   *time.Timer
 
 	facts     facts
+	beside    beside
 	circuits  health.Circuits
 	resources resources
 	received  received
@@ -123,6 +124,7 @@ func (e *Engine) loop() {
 		case <-e.ctx.Done():
 			e.closeWatchers()
 			e.keepFacts()
+			e.keepBeside()
 			return
 		case <-e.inbox.wake:
 			t.place = false // a message says so itself

@@ -343,6 +343,7 @@ func (e *Engine) setAlarm(now time.Time) {
 	at = earliest(at, e.resources.next(now))
 	at = earliest(at, e.nextUse(now))
 	at = earliest(at, e.tendAt)
+	at = earliest(at, e.beside.next())
 	for _, v := range e.moves.gone {
 		at = earliest(at, v.at.Add(guessAfter))
 	}

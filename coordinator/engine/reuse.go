@@ -157,6 +157,7 @@ func (t *turn) reuses(a *active, st *run.Step) (reuse, bool) {
 	if !reusable(st) || len(st.Items) == 0 || json.Unmarshal(st.Body, &ask) != nil || !ask.Reuse {
 		return reuse{}, false
 	}
+	t.beside = true
 	r := reuse{pos: st.Pos, body: st.Body, items: len(st.Items)}
 	if call, err := a.state.Call(run.AttemptID{Pos: st.Pos, Phase: run.Work}); err == nil && call.Line != nil {
 		r.line, r.lines = *call.Line, true

@@ -17,6 +17,7 @@ type turn struct {
 	e       *Engine
 	now     time.Time
 	place   bool // something changed that placement depends on
+	beside  bool // somebody looks for what stands beside the events
 	commit  ledger.Commit
 	touched []*active
 	bodies  map[string]bool // digests in commit.Bodies
@@ -101,6 +102,7 @@ func (t *turn) finish() error {
 	t.host()
 	t.commit.Learned = append(t.commit.Learned, e.moves.rows(t.now)...)
 	t.commit.Learned = append(t.commit.Learned, e.facts.rows(t.now, false)...)
+	t.holdBeside()
 	for _, a := range t.touched {
 		row, err := a.row(t.now)
 		if err != nil {
