@@ -53,24 +53,6 @@ func notFound(id string) error {
 	return apierr.New(apierr.NotFound, "no run is named %s", id).WithNext("loopkeeper runs")
 }
 
-// load folds a run's events.
-func load(ctx context.Context, s ledger.Store, id string) (*run.State, error) {
-	st := &run.State{}
-	for ev, err := range ledger.All(ctx, s, id, 0) {
-		if err != nil {
-			return nil, apierr.Wrap(err, apierr.Unavailable, "read run %s", id)
-		}
-		decoded, err := run.Decode(ev.Seq, ev.Time, ev.Kind, ev.Payload)
-		if err != nil {
-			return nil, apierr.Wrap(err, apierr.LedgerTooNew, "read run %s", id).WithNext("update loopkeeper")
-		}
-		if err := run.Apply(st, decoded); err != nil {
-			return nil, apierr.Wrap(err, apierr.LedgerCorrupt, "read run %s", id)
-		}
-	}
-	return st, nil
-}
-
 // Resolve returns the id of the run that id names exactly, or of the only one that it begins. NotFound, InvalidArgument.
 func (e *Engine) Resolve(ctx context.Context, id string) (string, error) {
 	if id == "" {
