@@ -2,6 +2,7 @@
 // from one request to one outcome. It builds the prompt, sends out only what Ollama's grammar handles safely, extracts
 // and validates what comes back, and names what went wrong by a Kind that says whether another attempt can help.
 //
-// A model's answer is never taken at its word: a value counts when the whole schema accepts it, a plan when its graph
-// holds, a quote when it occurs in the text, and a verdict is computed by code from small answers.
+// A model's answer is never taken at its word: a value counts when the whole schema accepts it, a plan when the fourteen
+// rules hold (package plan), evidence when it stands on the line that was named (package evidence). A verdict is no
+// model's to give: the coordinator computes it from what its judges say to each criterion.
 package calls

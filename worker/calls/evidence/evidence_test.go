@@ -63,6 +63,22 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// A short line can be quoted whole, and only whole.
+func TestShortLines(t *testing.T) {
+	l := Number(nil, Text{Name: "subject", Body: "42\nok then\n---"})
+	for words, want := range map[string]bool{"42": true, "42...": true, "4": false, "2": false} {
+		if _, ok := l.Find(1, words); ok != want {
+			t.Errorf("%q on line 1: %t", words, ok)
+		}
+	}
+	if _, ok := l.Find(2, "ok"); ok {
+		t.Error("a part of a line that is too short to prove anything")
+	}
+	if _, ok := l.Find(3, "---"); ok {
+		t.Error("marks prove nothing")
+	}
+}
+
 // By hand: one replaced character of ten is 0.9; "abc" in "xabyc" needs one insertion.
 func TestSimilarity(t *testing.T) {
 	for _, c := range []struct {

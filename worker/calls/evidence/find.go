@@ -17,7 +17,7 @@ type Quote struct {
 // Similar is from which similarity on words count as those of a line (judgement §6.2 d).
 const Similar = 0.85
 
-// fewest is how many letters and digits words must have to prove anything.
+// fewest is how many letters and digits words must have that are not a whole line.
 const fewest = 3
 
 // Find looks up words that are said to stand on the line of that number. They count when they are on it or on the line
@@ -25,11 +25,17 @@ const fewest = 3
 // at least Similar, see similarity. Every number in the words has to be there exactly, because one digit is a small
 // difference between texts and a large one between facts.
 func (l Lines) Find(number int, words string) (Quote, bool) {
-	wanted := strings.Trim(l.normal(words), ` "'.,;:…|¦`)
-	if number < 1 || number > len(l.lines) || letters(wanted) < fewest {
+	wanted := trimmed(l.normal(words))
+	if number < 1 || number > len(l.lines) || wanted == "" {
 		return Quote{}, false
 	}
 	at := number - 1
+	if letters(wanted) < fewest { // too little to prove anything, unless it is all that the line says
+		if letters(wanted) == 0 || trimmed(l.normal(l.lines[at].shown)) != wanted {
+			return Quote{}, false
+		}
+		return l.quote(at), true
+	}
 	for _, i := range []int{at, at - 1, at + 1} {
 		if l.together(at, i) && matches(wanted, l.normal(l.lines[i].shown)) {
 			return l.quote(i), true
@@ -52,6 +58,9 @@ func (l Lines) quote(i int) Quote {
 	x := l.lines[i]
 	return Quote{Text: strings.TrimSpace(x.body), In: l.texts[x.text].Name, Line: x.number}
 }
+
+// trimmed drops marks at the ends, which models add and leave out.
+func trimmed(text string) string { return strings.Trim(text, ` "'.,;:…|¦`) }
 
 func matches(wanted, have string) bool {
 	if strings.Contains(have, wanted) {

@@ -41,15 +41,7 @@ func (c check) literalDropped() []string {
 	return []string{fmt.Sprintf("the goal names %s, and no instruction does; name it in the instruction of the step that it is about", strings.Join(lost, ", "))}
 }
 
-// Literals returns what a goal names literally: numbers, names of files, quoted strings and entries of enumerations.
-func Literals(goal string) []string {
-	var out []string
-	for _, l := range literals(goal) {
-		out = append(out, l.text)
-	}
-	return out
-}
-
+// literals are what a goal names literally: quoted strings, names of files, entries of enumerations and numbers.
 func literals(goal string) []literal {
 	var out []literal
 	add := func(l literal) {

@@ -68,7 +68,10 @@ func TestLiterals(t *testing.T) {
 		"Read the file, sort it, and print it.":                      nil,
 		"Use `go test` on v0.2.1 with qwen3:8b.":                     {"go test"},
 	} {
-		got := Literals(goal)
+		var got []string
+		for _, l := range literals(goal) {
+			got = append(got, l.text)
+		}
 		slices.Sort(got)
 		slices.Sort(want)
 		if !slices.Equal(got, want) {
