@@ -103,15 +103,15 @@ func (c *call) size(a engine.Attempt) int64 {
 func (d *Dispatcher) outcome(ctx context.Context, client workerv1.WorkerServiceClient, a engine.Attempt, c *call, shared []*workerv1.Body, item *workerv1.Body) (*workerv1.Outcome, error) {
 	switch a.Kind {
 	case engine.CallPlan:
-		r, err := client.Plan(ctx, &workerv1.PlanRequest{Call: header(a), Model: model(a), Sampling: c.sampling(a), System: c.System, Goal: c.Goal,
+		r, err := client.Plan(ctx, &workerv1.PlanRequest{Call: header(a), Model: d.model(a), Sampling: c.sampling(a), System: c.System, Goal: c.Goal,
 			Context: shared, MaxSteps: c.MaxSteps, Models: c.Models, Feedback: a.Feedback})
 		return r.GetOutcome(), err
 	case engine.CallEvaluate:
-		r, err := client.Evaluate(ctx, &workerv1.EvaluateRequest{Call: header(a), Model: model(a), Sampling: c.sampling(a), System: c.System,
+		r, err := client.Evaluate(ctx, &workerv1.EvaluateRequest{Call: header(a), Model: d.model(a), Sampling: c.sampling(a), System: c.System,
 			Criteria: c.Criteria, Subject: item, Sources: shared, Goal: c.Goal})
 		return r.GetOutcome(), err
 	case engine.CallEmbed:
-		r, err := client.Embed(ctx, &workerv1.EmbedRequest{Call: header(a), Model: model(a), Inputs: shared})
+		r, err := client.Embed(ctx, &workerv1.EmbedRequest{Call: header(a), Model: d.model(a), Inputs: shared})
 		return r.GetOutcome(), err
 	default:
 		return d.generate(ctx, client, a, c, shared, item)
@@ -122,7 +122,7 @@ func (d *Dispatcher) outcome(ctx context.Context, client workerv1.WorkerServiceC
 func (d *Dispatcher) generate(ctx context.Context, client workerv1.WorkerServiceClient, a engine.Attempt, c *call, shared []*workerv1.Body, item *workerv1.Body) (*workerv1.Outcome, error) {
 	ctx, cancel := context.WithCancel(ctx) // ends the stream, whose last message is not its end
 	defer cancel()
-	stream, err := client.Generate(ctx, &workerv1.GenerateRequest{Call: header(a), Model: model(a), Sampling: c.sampling(a), System: c.System,
+	stream, err := client.Generate(ctx, &workerv1.GenerateRequest{Call: header(a), Model: d.model(a), Sampling: c.sampling(a), System: c.System,
 		Context: shared, Prompt: c.Prompt, Item: item, SchemaJson: c.Schema, Feedback: a.Feedback})
 	if err != nil {
 		return nil, err
@@ -160,8 +160,8 @@ func header(a engine.Attempt) *workerv1.Call {
 		DeadlineSeconds: int64((a.Deadline + time.Second - 1) / time.Second)}
 }
 
-func model(a engine.Attempt) *workerv1.ModelSpec {
-	return &workerv1.ModelSpec{Name: a.Model, Digest: a.Digest, Context: int32(a.Context)}
+func (d *Dispatcher) model(a engine.Attempt) *workerv1.ModelSpec {
+	return &workerv1.ModelSpec{Name: a.Model, Digest: a.Digest, Context: int32(a.Context), Mode: d.o.Nodes.Mode(a.Node, a.Digest)}
 }
 
 func (c *call) sampling(a engine.Attempt) *workerv1.Sampling {

@@ -21,6 +21,8 @@ import (
 type Nodes interface {
 	Client(nodeID string) (workerv1.WorkerServiceClient, bool)
 	State(nodeID string) scheduler.NodeState
+	// Mode is what is known about calling a model there with a format; nil while nothing is.
+	Mode(nodeID, digest string) *workerv1.CallMode
 }
 
 // Options is what a Dispatcher needs from outside.

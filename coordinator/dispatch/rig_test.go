@@ -176,6 +176,14 @@ func (r *rig) State(string) scheduler.NodeState {
 	return r.state
 }
 
+// Mode tells of one model what an earlier probe found.
+func (r *rig) Mode(_, digest string) *workerv1.CallMode {
+	if digest != "probed" {
+		return nil
+	}
+	return &workerv1.CallMode{Endpoint: "chat", Think: "low", Field: "content", ServerVersion: "0.17.4"}
+}
+
 func (r *rig) Finished(e engine.Result) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -35,6 +35,7 @@ func (n *node) set(r *workerv1.NodeReport) (news bool) {
 	samePool := func(p, q *workerv1.Pool) bool {
 		return p.GetId() == q.GetId() && p.GetTotalBytes() == q.GetTotalBytes() && p.GetReserveBytes() == q.GetReserveBytes()
 	}
+	keepModes(n.report, r)
 	sameModel := func(m, n *workerv1.Model) bool { return proto.Equal(m, n) }
 	same := slices.EqualFunc(n.report.GetModels(), r.GetModels(), sameModel)
 	news = !same || !slices.EqualFunc(n.report.GetPools(), r.GetPools(), samePool)
