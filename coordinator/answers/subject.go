@@ -70,8 +70,7 @@ func (w *why) output(o run.Output) {
 		}
 		at := w.pin(pos, o.Value)
 		name := w.push(at, 1)
-		b.From = append(b.From, name)
-		b.Inputs = append(b.Inputs, w.lead(at)+name)
+		b.rests(name, w.lead(at)+name)
 	}
 	if len(o.Sources) == 0 {
 		b.Reasons = append(b.Reasons, "no step stands behind it: the script made it by itself")
@@ -79,7 +78,7 @@ func (w *why) output(o run.Output) {
 	if sha, name := refOf(decode(o.Value)); sha != "" {
 		b.Bodies = append(b.Bodies, Body{SHA256: sha, Name: "result " + name})
 	}
-	w.out.Bases = append(w.out.Bases, b)
+	w.add(b)
 }
 
 // pin is the one item of a batch whose result an output is, else the whole step.

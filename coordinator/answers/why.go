@@ -34,6 +34,8 @@ type Basis struct {
 	From      []string // subjects of the links it rests on
 	Depth     int
 	Simulated bool
+
+	more int // things that it rests on, and does not name
 }
 
 // Body is a body that a link rests on. Who opens the ledger fills in what became of it.
@@ -74,6 +76,9 @@ func (n Names) of(id string) string {
 
 // mostLinks bounds a reason: what is left out is said.
 const mostLinks = 200
+
+// mostNamed is how many things one link names that it rests on; the others are counted.
+const mostNamed = 100
 
 // Why finds the reason for a subject: a file or a key, an output, a step "3" or an item "3/7"; "" is the main output.
 func Why(events Events, subject string, nodes Names) (*Reason, error) {
@@ -168,7 +173,7 @@ func (w *why) visit(at Place) {
 	}
 	w.judgedBy(&b, at)
 	w.claims(&b, at)
-	w.out.Bases = append(w.out.Bases, b)
+	w.add(b)
 }
 
 // rest notes one thing that a link rests on.
@@ -178,16 +183,32 @@ func (w *why) rest(b *Basis, k Link) {
 		if what == "" {
 			what = "the input"
 		}
-		b.Inputs = append(b.Inputs, "handed in: "+what+how(k.How))
-		b.From = append(b.From, what)
+		b.rests(what, "handed in: "+what+how(k.How))
 		if !slices.ContainsFunc(w.handed, func(h Link) bool { return h.Name == k.Name && h.Ref == k.Ref }) {
 			w.handed = append(w.handed, Link{To: k.To, How: k.How, Name: k.Name, Ref: k.Ref})
 		}
 		return
 	}
 	name := w.push(k.To, b.Depth+1)
-	b.Inputs = append(b.Inputs, w.lead(k.To)+name+how(k.How))
-	b.From = append(b.From, name)
+	b.rests(name, w.lead(k.To)+name+how(k.How))
+}
+
+// rests notes what a link rests on, up to mostNamed things; more are counted.
+func (b *Basis) rests(on, text string) {
+	if len(b.From) >= mostNamed {
+		b.more++
+		return
+	}
+	b.From, b.Inputs = append(b.From, on), append(b.Inputs, text)
+}
+
+// add puts a link into the answer, and says what it does not name.
+func (w *why) add(b Basis) {
+	if b.more > 0 {
+		w.say("%s rests on %d more things than are named here: ask for one of them", b.Subject, b.more)
+		b.more = 0
+	}
+	w.out.Bases = append(w.out.Bases, b)
 }
 
 // how says how a link is known, where that is not plain.
