@@ -55,3 +55,40 @@ func TestAForkHasItsOwnLimits(t *testing.T) {
 		}
 	}
 }
+
+// A user's workflow that has the name of a built-in one is not taken for it.
+func TestABuiltInWorkflowIsKnownByItsOrigin(t *testing.T) {
+	r := newRig(t)
+	own := bundle(t, `export default async function flow() { return 1; }`)
+	own.Name = "map"
+	out, err := r.ask(&coordinatorv1.SubmitRequest{Workflow: &coordinatorv1.SubmitRequest_Bundle{Bundle: own}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if end := r.end(out.GetRunId()); end.GetWorkflow() != "map" || end.GetBuiltIn() {
+		t.Errorf("a user's %s is built in: %v", end.GetWorkflow(), end.GetBuiltIn())
+	}
+	calls, err := r.script(`import { spawn } from "loopkeeper";
+export default async function flow() { return (await spawn({ workflow: "partition", input: { workflow: "none", items: ["a"], slices: 1 } }).catch(() => 0)); }`, `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, child := range r.end(calls.GetRunId()).GetChildren() {
+		if c := r.end(child); !c.GetBuiltIn() {
+			t.Errorf("the child %s is not built in", c.GetWorkflow())
+		}
+	}
+	list, lerr := r.client.ListRuns(t.Context(), &coordinatorv1.ListRunsRequest{})
+	if lerr != nil {
+		t.Fatal(lerr)
+	}
+	built := 0
+	for _, v := range list.GetRuns() {
+		if v.GetBuiltIn() {
+			built++
+		}
+	}
+	if built != 1 {
+		t.Errorf("the list says that %d are built in", built)
+	}
+}

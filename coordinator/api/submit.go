@@ -57,7 +57,7 @@ func (s *Server) submit(ctx context.Context, r *coordinatorv1.SubmitRequest) (*c
 	if err != nil {
 		return nil, apierr.New(apierr.InvalidArgument, "the input is refused: %v", err).WithNext("loopkeeper run WORKFLOW --params shows what it takes")
 	}
-	job := engine.Submission{Workflow: p.Name, Program: p, Input: input, Key: r.GetKey()}
+	job := engine.Submission{Workflow: p.Name, BuiltIn: builtIn, Program: p, Input: input, Key: r.GetKey()}
 	if job.Priority, job.Weight, err = precedence(r); err != nil {
 		return nil, err
 	}

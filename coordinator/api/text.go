@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"unicode/utf8"
 
@@ -9,8 +10,9 @@ import (
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
 )
 
-// artifactLimit is the largest artifact a client may store, bytes.
-const artifactLimit = 64 << 20
+// artifactLimit is the largest artifact a client may store, bytes: lines of a batch come in one, and go to disk as they come. What a call
+// carries is bounded apart, at submission.
+const artifactLimit = 1 << 30
 
 // PutArtifact implements the service. It takes text only: a binary file given by mistake would reach a model as noise.
 func (s *Server) PutArtifact(stream coordinatorv1.CoordinatorService_PutArtifactServer) error {
@@ -21,7 +23,7 @@ func (s *Server) PutArtifact(stream coordinatorv1.CoordinatorService_PutArtifact
 	if err != nil {
 		return err
 	}
-	r := &textReader{name: first.GetName(), rest: first.GetChunk(), next: func() ([]byte, error) {
+	r := &textReader{name: first.GetName(), rest: first.GetChunk(), limit: artifactLimit, next: func() ([]byte, error) {
 		msg, err := stream.Recv()
 		return msg.GetChunk(), err
 	}}
@@ -42,6 +44,7 @@ type textReader struct {
 	rest    []byte // of the chunk at hand, to be read
 	tail    []byte // first bytes of a character that was cut
 	size    int
+	limit   int // bytes
 	refused error
 }
 
@@ -59,8 +62,8 @@ func (r *textReader) Read(p []byte) (int, error) {
 	}
 	n := copy(p, r.rest)
 	r.rest = r.rest[n:]
-	if r.size += n; r.size > artifactLimit {
-		return 0, r.refuse("is larger than 64 MiB", "split the document")
+	if r.size += n; r.size > r.limit {
+		return 0, r.refuse(fmt.Sprintf("is larger than %d MiB, the most that one text may have", r.limit>>20), "split it, and start a run for each part")
 	}
 	if !r.text(p[:n]) {
 		return 0, r.refuse("is not UTF-8 text", notText)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
+	"github.com/loopkeeper/loopkeeper/coordinator/workflows"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 )
 
@@ -78,7 +79,8 @@ func (e *Engine) child(parent run.Created, pos int, body json.RawMessage) (run.C
 	if parent.Parent != nil {
 		depth = parent.Parent.Depth + 1
 	}
-	c := run.Created{Workflow: ask.Workflow, Input: ask.Input, Submitted: covers, Key: ask.Key, Seed: newSeed(), Priority: parent.Priority, Weight: parent.Weight,
+	own, known := workflows.Lookup(ask.Workflow)
+	c := run.Created{Workflow: ask.Workflow, BuiltIn: known && bytes.Equal(own.Code, p.Code), Input: ask.Input, Submitted: covers, Key: ask.Key, Seed: newSeed(), Priority: parent.Priority, Weight: parent.Weight,
 		Parent: &run.Parent{Run: parent.ID, Pos: pos, Depth: depth, Detached: ask.Detached}}
 	if c.Limits, err = lower(parent.Limits, ask.Limits); err != nil {
 		return run.Created{}, err

@@ -54,6 +54,7 @@ type Options struct {
 // Submission is a request to start a run. The caller has checked the input against the program's parameter schema.
 type Submission struct {
 	Workflow  string // built-in or file name, for people
+	BuiltIn   bool   // Workflow is one of ours, and no user's of that name
 	Program   script.Program
 	Interface string            // version of the script interface the program was bundled for
 	Input     json.RawMessage   // canonical JSON

@@ -55,7 +55,7 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (id string, existing 
 	if s.TimeLimit > 0 {
 		s.Limits.ActiveSeconds = int64(s.TimeLimit.Seconds())
 	}
-	created := run.Created{Workflow: s.Workflow, Interface: s.Interface, Input: s.Input, Key: s.Key, Seed: newSeed(),
+	created := run.Created{Workflow: s.Workflow, BuiltIn: s.BuiltIn, Interface: s.Interface, Input: s.Input, Key: s.Key, Seed: newSeed(),
 		Priority: s.Priority, Weight: s.Weight, Limits: resolved(s.Limits, e.o.DefaultLimits), Submitted: s.Submitted, Parent: s.Parent, Base: s.Base}
 	created.SetBy = setBy(created.Limits, s.SetBy, "default")
 	if err := e.pin(ctx, &created, s.Program); err != nil {

@@ -36,12 +36,13 @@ type summary struct {
 	Base     string `json:"base,omitempty"`
 	ParkedBy string `json:"parked_by,omitempty"`
 	ByCode   int    `json:"by_code,omitempty"`
+	BuiltIn  bool   `json:"built_in,omitempty"`
 	Handled  int    `json:"handled,omitempty"`
 }
 
 func summarise(s *run.State, now time.Time) summary {
 	out := summary{Items: s.Counts, Coverage: s.Counts.Coverage(), PromptTokens: s.PromptTokens, OutputTokens: s.OutputTokens,
-		Calls: s.Calls, Simulated: s.Simulated, Script: s.Pinned.Script, Seed: s.Pinned.Seed,
+		Calls: s.Calls, Simulated: s.Simulated, Script: s.Pinned.Script, Seed: s.Pinned.Seed, BuiltIn: s.Pinned.BuiltIn,
 		Priority: s.Pinned.Priority, Weight: s.Pinned.Weight, Active: int64(s.Active(now))}
 	if s.Status == run.Suspended {
 		out.ParkedBy = s.Reason
@@ -94,7 +95,7 @@ func listView(r ledger.RunRow) (View, error) {
 		Key: r.Key, Error: s.Error, Items: s.Items, Coverage: s.Coverage, PromptTokens: s.PromptTokens, OutputTokens: s.OutputTokens,
 		Calls: s.Calls, Simulated: s.Simulated, Script: s.Script, Seed: s.Seed, Outputs: s.Outputs, CancelReason: s.CancelReason,
 		Priority: cmp.Or(s.Priority, run.Normal), Weight: s.Weight, Active: time.Duration(s.Active), Waits: s.Waits, Parent: s.Parent,
-		Base: s.Base, ParkedBy: s.ParkedBy, ByCode: s.ByCode, Handled: s.Handled}, nil
+		Base: s.Base, ParkedBy: s.ParkedBy, ByCode: s.ByCode, Handled: s.Handled, BuiltIn: s.BuiltIn}, nil
 }
 
 // stateView is the part of a view that follows from the state alone.
@@ -104,7 +105,7 @@ func stateView(s *run.State, known roster, now time.Time) View {
 		Key: s.Pinned.Key, Error: sum.Error, Items: sum.Items, Coverage: sum.Coverage, PromptTokens: sum.PromptTokens,
 		OutputTokens: sum.OutputTokens, Calls: sum.Calls, Simulated: sum.Simulated, Script: sum.Script, Seed: sum.Seed,
 		Outputs: sum.Outputs, Logs: slices.Clone(s.Logs), CancelReason: sum.CancelReason, Priority: cmp.Or(sum.Priority, run.Normal), Weight: sum.Weight,
-		Active: time.Duration(sum.Active), Waits: sum.Waits, Parent: sum.Parent, Base: sum.Base, ParkedBy: sum.ParkedBy, ByCode: sum.ByCode, Handled: sum.Handled}
+		Active: time.Duration(sum.Active), Waits: sum.Waits, Parent: sum.Parent, Base: sum.Base, ParkedBy: sum.ParkedBy, ByCode: sum.ByCode, Handled: sum.Handled, BuiltIn: sum.BuiltIn}
 	v.Limits, v.Acceptance, v.Phases, v.Children = limitViews(s, now), acceptanceOf(s), phaseViews(s), childrenOf(s)
 	_, v.ErrorStack = endError(s)
 	if s.Status.Ended() {

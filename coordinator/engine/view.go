@@ -12,6 +12,7 @@ import (
 type View struct {
 	ID           string
 	Workflow     string
+	BuiltIn      bool // Workflow is one of ours, and no user's of that name
 	Status       run.Status
 	Created      time.Time
 	Started      time.Time // zero until it starts

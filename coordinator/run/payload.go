@@ -20,10 +20,11 @@ func (c Content) Empty() bool { return c.Value == nil && c.Ref == "" }
 type Created struct {
 	ID        string          `json:"id"`
 	Workflow  string          `json:"workflow"`
-	Program   string          `json:"program"`    // the script's file name, for its error messages
-	Script    string          `json:"script"`     // SHA-256 of the bundled code
-	SourceMap string          `json:"source_map"` // SHA-256, "" for none
-	Interface string          `json:"interface"`  // version of the script interface
+	BuiltIn   bool            `json:"built_in,omitempty"` // Workflow is one of loopkeeper's own, and no user's of that name
+	Program   string          `json:"program"`            // the script's file name, for its error messages
+	Script    string          `json:"script"`             // SHA-256 of the bundled code
+	SourceMap string          `json:"source_map"`         // SHA-256, "" for none
+	Interface string          `json:"interface"`          // version of the script interface
 	Input     json.RawMessage `json:"input"`
 	Seed      int64           `json:"seed"`
 	Clock     time.Time       `json:"clock"` // what the script sees as now until the first delivery

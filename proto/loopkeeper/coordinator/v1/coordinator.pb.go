@@ -1019,6 +1019,7 @@ type Run struct {
 	ParkedBy      string                 `protobuf:"bytes,35,opt,name=parked_by,json=parkedBy,proto3" json:"parked_by,omitempty"` // of a suspended run
 	Retry         *Retry                 `protobuf:"bytes,36,opt,name=retry,proto3" json:"retry,omitempty"`                       // of an ended run
 	ByCode        int64                  `protobuf:"varint,37,opt,name=by_code,json=byCode,proto3" json:"by_code,omitempty"`      // of an ended run: expected keys that are covered only because its script says so
+	BuiltIn       bool                   `protobuf:"varint,39,opt,name=built_in,json=builtIn,proto3" json:"built_in,omitempty"`   // workflow is one of loopkeeper's own, and no user's of that name
 	Handled       int64                  `protobuf:"varint,38,opt,name=handled,proto3" json:"handled,omitempty"`                  // of an ended run: of items.failed, those that do not count against it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1311,6 +1312,13 @@ func (x *Run) GetByCode() int64 {
 		return x.ByCode
 	}
 	return 0
+}
+
+func (x *Run) GetBuiltIn() bool {
+	if x != nil {
+		return x.BuiltIn
+	}
+	return false
 }
 
 func (x *Run) GetHandled() int64 {
@@ -5394,7 +5402,7 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\rGetRunRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\"B\n" +
 	"\x0eGetRunResponse\x120\n" +
-	"\x03run\x18\x01 \x01(\v2\x1e.loopkeeper.coordinator.v1.RunR\x03run\"\xa0\v\n" +
+	"\x03run\x18\x01 \x01(\v2\x1e.loopkeeper.coordinator.v1.RunR\x03run\"\xbb\v\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\bworkflow\x18\x02 \x01(\tR\bworkflow\x12\x14\n" +
@@ -5436,7 +5444,8 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\x05waits\x18\" \x01(\x05R\x05waits\x12\x1b\n" +
 	"\tparked_by\x18# \x01(\tR\bparkedBy\x126\n" +
 	"\x05retry\x18$ \x01(\v2 .loopkeeper.coordinator.v1.RetryR\x05retry\x12\x17\n" +
-	"\aby_code\x18% \x01(\x03R\x06byCode\x12\x18\n" +
+	"\aby_code\x18% \x01(\x03R\x06byCode\x12\x19\n" +
+	"\bbuilt_in\x18' \x01(\bR\abuiltIn\x12\x18\n" +
 	"\ahandled\x18& \x01(\x03R\ahandled\"_\n" +
 	"\x05Retry\x12\x1a\n" +
 	"\bpossible\x18\x01 \x01(\bR\bpossible\x12\x14\n" +
