@@ -32,6 +32,7 @@ import (
 
 // The test binary is loopkeeper, and the stand-in that the demo looks for beside it.
 func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "4") // unless go test is told another number: a story waits for daemons for half of its time
 	testscript.Main(m, map[string]func(){
 		"loopkeeper": func() { os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"fakeollama": fakeollama,
@@ -46,6 +47,7 @@ func TestMain(m *testing.M) {
 
 // TestStories runs testdata/script: one file per story that a user could tell.
 func TestStories(t *testing.T) {
+	quick := quickProgram(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -55,6 +57,7 @@ func TestStories(t *testing.T) {
 			e.Setenv("LOOPKEEPER_MDNS", "false")
 			e.Setenv("OLLAMA_HOST", "127.0.0.1:1") // nobody listens there
 			e.Setenv("LANG", "C")
+			choose(e, quick)
 			recordings, err := filepath.Abs("../../../hwprobe/probe/testdata")
 			e.Setenv("RECORDINGS", recordings)
 			e.Values[daemons{}] = map[string]*daemon{}
@@ -240,7 +243,9 @@ func misnamed(ts *testscript.TestScript, neg bool, args []string) {
 // eventually is `eventually REGEXP PROGRAM ARG...`: it runs the program until its stdout matches.
 func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	want := regexp.MustCompile(args[0])
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+	again := time.NewTicker(50 * time.Millisecond)
+	defer again.Stop()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); <-again.C {
 		ts.Check(ts.Exec(args[1], args[2:]...))
 		if want.MatchString(ts.ReadFile("stdout")) {
 			return
