@@ -44,7 +44,8 @@ func newHome(t *testing.T, n int) *home {
 	t.Helper()
 	h := &home{t: t, dir: t.TempDir(), server: freeAddress(t)}
 	h.program = filepath.Join(h.dir, "loopkeeper")
-	build := exec.Command("go", "build", "-o", h.program, "github.com/loopkeeper/loopkeeper/cmd/loopkeeper")
+	build := exec.Command("go", "build", "-trimpath", "-o", h.program, "github.com/loopkeeper/loopkeeper/cmd/loopkeeper")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as in the Makefile, so that what was compiled there need not be again
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the program: %v\n%s", err, out)
 	}
