@@ -77,7 +77,7 @@ func (p person) act(id string, bench *workbench) {
 // TestAnythingAndCrashes: no sequence of commands and crashes loses what was acknowledged, or does an external write twice.
 func TestAnythingAndCrashes(t *testing.T) {
 	p := flow(t, everything)
-	for seed := range uint64(4) {
+	for seed := range seeds(4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(seed, 7))

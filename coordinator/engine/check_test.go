@@ -51,7 +51,7 @@ func withFile(r *rig, n int) map[string]any {
 // A check is part of the order of what the script is given, so that a run which dies anywhere counts as an undisturbed one does.
 func TestChecksKeepTheirPlaceOverCrashes(t *testing.T) {
 	p := program(t, checkedScript)
-	for seed := range uint64(4) {
+	for seed := range seeds(4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(seed, 5))

@@ -126,7 +126,7 @@ func TestACallOfAnotherContextDoesNotWaitBehindABatch(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFarm(1)
 			r := newRig(t, f, Options{})
-			batch := r.submit(many, items(300)) // four at once, a second each
+			batch := r.submit(many, items(200)) // four at once, a second each
 			time.Sleep(20 * time.Second)
 			id := r.submit(one, map[string]int{"tokens": tokens})
 			time.Sleep(100 * time.Millisecond)

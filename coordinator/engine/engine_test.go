@@ -453,18 +453,19 @@ func TestExplainAWaitingStep(t *testing.T) {
 func TestPlacementSeesAWindow(t *testing.T) {
 	p := program(t, batchScript)
 	synctest.Test(t, func(t *testing.T) {
+		const n = shown + 100
 		most, calls := 0, 0
 		r := newRig(t, newFarm(2), Options{Place: func(s scheduler.Snapshot) scheduler.Plan {
 			most, calls = max(most, len(s.Waiting)), calls+1
 			return scheduler.Place(s, scheduler.Limits{})
 		}})
-		id := r.submit(p, items(1000))
-		if v := r.wait(id); v.Status != run.Completed || v.Items.Succeeded != 1000 {
+		id := r.submit(p, items(n))
+		if v := r.wait(id); v.Status != run.Completed || v.Items.Succeeded != n {
 			t.Fatalf("%+v", v)
 		}
 		r.e.Stop() // so that nobody counts any more
 		// Each item causes a turn for its end; loads and starts add a few.
-		if most != shown || calls > 2*1000 {
+		if most != shown || calls > 2*n {
 			t.Errorf("%d placements, the largest of %d tasks", calls, most)
 		}
 	})

@@ -37,7 +37,7 @@ func TestARetryDoesOnlyWhatFailed(t *testing.T) {
 		}
 		b := newBench()
 		r := newRig(t, f, Options{Tools: b})
-		id := r.submit(p, items(1200)) // more than a delivery has
+		id := r.submit(p, items(1005)) // more than a delivery has
 		r.until("it is asked", func() bool { return len(r.waits(id)) == 1 })
 		if _, _, err := r.e.Fork(t.Context(), ForkRequest{Run: id, Failed: true}); apierr.CodeOf(err) != apierr.Conflict {
 			t.Errorf("a retry of a run that goes on: %v", err)
@@ -45,7 +45,7 @@ func TestARetryDoesOnlyWhatFailed(t *testing.T) {
 		if _, err := r.e.Settle(t.Context(), id, r.waits(id)[0].Step, 0, Answer{Outcome: run.Approved, By: "ada"}); err != nil {
 			t.Fatal(err)
 		}
-		if v := r.wait(id); v.Status != run.Incomplete || v.Items.Failed != 240 {
+		if v := r.wait(id); v.Status != run.Incomplete || v.Items.Failed != 201 {
 			t.Fatalf("%s, %+v: %s", v.Status, v.Items, v.Error)
 		}
 		bad = false
@@ -61,7 +61,7 @@ func TestARetryDoesOnlyWhatFailed(t *testing.T) {
 		r.e.Stop() // in the middle of it
 		r.start()
 		v := r.wait(again)
-		if v.Status != run.Completed || v.Base != id || v.Calls != 240 || v.Items.Reused != 962 || v.Ended.Sub(v.Created) > 30*time.Minute {
+		if v.Status != run.Completed || v.Base != id || v.Calls != 201 || v.Items.Reused != 806 || v.Ended.Sub(v.Created) > 30*time.Minute {
 			t.Fatalf("%s of %s after %d calls, %+v", v.Status, v.Base, v.Calls, v.Items)
 		}
 		for _, a := range f.sent()[sent:] {

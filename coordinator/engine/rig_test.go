@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"runtime"
@@ -19,6 +20,17 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// full is how make test runs the random tests a second time without the race detector, which makes them eight times slower.
+var full = flag.Bool("full", false, "run the tests that draw their crashes with all of their seeds")
+
+// seeds are the first two of n, or with -full all.
+func seeds(n uint64) uint64 {
+	if *full {
+		return n
+	}
+	return 2
+}
 
 // program bundles a script; call it outside of a bubble, because the bundler has goroutines of its own.
 func program(t *testing.T, body string) script.Program {
