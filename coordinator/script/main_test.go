@@ -1,11 +1,15 @@
 package script
 
 import (
+	"flag"
 	"os"
 	"testing"
 
 	"go.uber.org/goleak"
 )
+
+// full is how make test runs the restarts a second time without the race detector, which makes them four times slower.
+var full = flag.Bool("full", false, "restart a script a thousand times, not a quarter of that")
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == childArgument {

@@ -152,8 +152,11 @@ func played(t *testing.T, host Host, p Program, input string, seed uint64, resta
 // The bug of the loomcycle story: a script that makes texts of its objects diverged when a restart gave it their keys in
 // another order, and its clock and chance were drawn anew.
 func TestAThousandRestartsAtRandomPointsChangeNothing(t *testing.T) {
-	wanted := 1000
-	if testing.Short() {
+	wanted := 250
+	switch {
+	case *full:
+		wanted = 1000
+	case testing.Short():
 		wanted = 50
 	}
 	p, err := Bundle("testdata/everything.ts")
