@@ -21,10 +21,18 @@ build: ## Build bin/loopkeeper and bin/fakeollama, static
 demo: build ## Run a batch and a plan over two workers on this machine, and stop everything again
 	bin/loopkeeper demo
 
+# What draws its crashes and restarts runs in part with the race detector, and whole without it, which is much faster.
+RANDOM_TESTS := TestAThousandRestartsAtRandomPointsChangeNothing|TestAnythingAndCrashes|TestChecksKeepTheirPlaceOverCrashes
+
 .PHONY: test
 test: ## Run the whole test suite
-	go test $(RACE) -timeout 30m ./...
+	go test $(RACE) -timeout 10m ./...
+	go test -timeout 10m -run '^($(RANDOM_TESTS))$$' ./coordinator/engine ./coordinator/script -full
 	@.ci/left-out '$(RACE)'
+
+.PHONY: test-stories
+test-stories: ## Run the stories with the race detector in every command, not only in daemons and what follows a run
+	go test $(RACE) -timeout 30m ./cmd/loopkeeper/cli -run '^TestStories$$' -raced
 
 .PHONY: test-ollama
 test-ollama: ## Run the tests that need a real Ollama server, built once into a cache
