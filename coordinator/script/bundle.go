@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -17,7 +18,9 @@ import (
 // Bundle makes a Program of the TypeScript or JavaScript file entry, its local imports and the loopkeeper library.
 // Files are read from the operating system. What does not parse or resolve is a *Failure of kind Syntax; an entry that
 // cannot be read is an *apierr.Error of code NotFound.
-func Bundle(entry string) (Program, error) { return bundle(os.ReadFile, entry) }
+func Bundle(entry string) (Program, error) {
+	return bundle(func(name string) ([]byte, error) { return os.ReadFile(filepath.FromSlash(name)) }, entry)
+}
 
 // BundleFS is Bundle for a file system such as an embedded one.
 func BundleFS(fsys fs.FS, entry string) (Program, error) {

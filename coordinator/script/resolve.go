@@ -11,6 +11,7 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
+// readFile reads a file by its name with slashes, whatever the operating system separates by.
 type readFile func(name string) ([]byte, error)
 
 const (
@@ -40,7 +41,7 @@ func resolver(read readFile) api.Plugin {
 			return loaded(library.ReadFile("lib/" + args.Path))("x.ts")
 		})
 		build.OnLoad(api.OnLoadOptions{Filter: ".*", Namespace: userNamespace}, func(args api.OnLoadArgs) (api.OnLoadResult, error) {
-			return loaded(read(filepath.FromSlash(args.Path)))(args.Path)
+			return loaded(read(args.Path))(args.Path)
 		})
 	}}
 }
@@ -86,7 +87,7 @@ func resolveLocal(read readFile, args api.OnResolveArgs) (api.OnResolveResult, e
 		if _, known := loaders[path.Ext(name)]; !known {
 			continue
 		}
-		_, err := read(filepath.FromSlash(name))
+		_, err := read(name)
 		if err == nil {
 			return api.OnResolveResult{Path: name, Namespace: userNamespace}, nil
 		}

@@ -5,8 +5,6 @@ package workflows
 import (
 	"embed"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -16,13 +14,6 @@ import (
 
 //go:embed *.ts ask map-reduce pipeline plan
 var files embed.FS
-
-// slashes opens embedded files by the names that the operating system has for them, which is how the bundler asks.
-type slashes struct{ embed.FS }
-
-func (s slashes) Open(name string) (fs.File, error) { return s.FS.Open(filepath.ToSlash(name)) }
-
-func (s slashes) ReadFile(name string) ([]byte, error) { return s.FS.ReadFile(filepath.ToSlash(name)) }
 
 // bundled makes all programs at the first use. The sources are embedded, so that failing is a fault of the build, which
 // the tests catch.
@@ -36,7 +27,7 @@ var bundled = sync.OnceValue(func() map[string]script.Program {
 		if entry.IsDir() {
 			continue
 		}
-		program, err := script.BundleFS(slashes{files}, entry.Name())
+		program, err := script.BundleFS(files, entry.Name())
 		if err != nil {
 			panic(fmt.Sprintf("bundle the built-in workflow %s: %v", entry.Name(), err))
 		}
