@@ -37,6 +37,11 @@ func typed(line string) bool {
 		return false
 	}
 	c.InitDefaultHelpFlag()
+	for i, w := range rest {
+		if w == "" { // where a person's own words go
+			rest[i] = "x"
+		}
+	}
 	return c.ParseFlags(rest) == nil && (slices.Contains(rest, "--help") || c.ValidateArgs(c.Flags().Args()) == nil)
 }
 

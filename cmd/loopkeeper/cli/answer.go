@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"os/user"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/loopkeeper/loopkeeper/cmd/loopkeeper/ui"
+	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
 )
 
@@ -113,7 +115,7 @@ func (a *app) answerWait(ctx context.Context, q *coordinatorv1.AnswerWaitRequest
 	return a.withClient(ctx, func(ctx context.Context, c *client) error {
 		r, err := c.AnswerWait(ctx, q)
 		if err != nil {
-			return err
+			return unfitting(ctx, c, q, err)
 		}
 		if a.json() {
 			return a.printJSON(ui.Plain(r))
@@ -123,7 +125,28 @@ func (a *app) answerWait(ctx context.Context, q *coordinatorv1.AnswerWaitRequest
 			what = q.GetOutcome()
 		}
 		w := r.GetWait()
+		for _, n := range r.GetNotes() {
+			a.note("%s", ui.Line(n))
+		}
 		a.next(a.afterwards(r.GetRun())...)
 		return a.printText(fmt.Sprintf("run %s  step %s  %s: %s\n", w.GetRunId(), w.GetStep(), what, ui.Line(w.GetTitle())))
 	})
+}
+
+// unfitting adds to the refusal of an answer what would fit.
+func unfitting(ctx context.Context, c *client, q *coordinatorv1.AnswerWaitRequest, err error) error {
+	e := apierr.As(apierr.FromStatus(err))
+	if e.Code != apierr.InvalidArgument || len(e.Next) > 0 && strings.HasPrefix(e.Next[0], "loopkeeper approve") {
+		return err
+	}
+	r, failed := c.ListWaits(ctx, &coordinatorv1.ListWaitsRequest{RunId: q.GetRunId()})
+	if failed != nil {
+		return err // what went wrong first matters more
+	}
+	for _, w := range r.GetWaits() {
+		if q.GetStep() == w.GetStep() || q.GetStep() == "" && len(r.GetWaits()) == 1 {
+			e.Next = []string{howToAnswer(w), "loopkeeper approvals " + w.GetRunId()}
+		}
+	}
+	return e
 }

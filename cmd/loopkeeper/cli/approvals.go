@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -64,16 +65,24 @@ func (a *app) approvals(ctx context.Context, c *client, id string) error {
 	return nil
 }
 
-// howToAnswer is the command that answers a wait.
+// howToAnswer is the command that answers a wait. Typed as it is it says yes, or what can be said; nobody's words are put there for them.
 func howToAnswer(w *coordinatorv1.Wait) string {
 	at := w.GetRunId() + " " + w.GetStep()
-	switch w.GetKind() {
-	case "approve":
+	switch {
+	case w.GetKind() == "approve":
 		return "loopkeeper approve " + at + "  # or reject"
-	case "question":
-		return "loopkeeper answer " + at + " ANSWER"
-	default:
+	case w.GetKind() != "question":
 		return "loopkeeper resolve " + at + " --happened  # or --not-happened"
+	case len(w.GetChoices()) > 0:
+		var choices []string
+		for _, c := range w.GetChoices() {
+			choices = append(choices, quote(ui.Line(c)))
+		}
+		return strings.TrimSuffix("loopkeeper answer "+at+" "+choices[0]+"  # or "+strings.Join(choices[1:], ", "), "  # or ")
+	case len(w.GetSchemaJson()) > 0:
+		return "loopkeeper answer " + at + " --json JSON  # that fits the schema"
+	default:
+		return "loopkeeper answer " + at + " ''  # with your answer between the quotes"
 	}
 }
 

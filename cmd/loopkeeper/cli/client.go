@@ -29,12 +29,41 @@ type client struct {
 
 func (c *client) close() { _ = c.conn.Close() } // nothing is lost by it
 
-// answerTime is how long a coordinator may take to say who it is.
-const answerTime = 10 * time.Second
+// answerTime is how long a coordinator may take to say who it is, comeUpTime how long one may take to start: every command waits for
+// one that comes up, be it restarted by a person or by the system.
+const (
+	answerTime = 10 * time.Second
+	comeUpTime = 3 * time.Second
+)
 
 // connect reaches the coordinator.
 func (a *app) connect(ctx context.Context) (*client, error) {
-	addr := a.serverAddress()
+	answered := a.slow("waiting for the coordinator at " + a.serverAddress())
+	defer answered()
+	end := time.Now().Add(comeUpTime)
+	for {
+		addr := a.serverAddress() // one that starts may have another one than before
+		c, err := reach(ctx, addr)
+		if codeOf(err) != apierr.Unavailable {
+			return c, a.notReached(addr, err)
+		}
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		if time.Now().After(end) {
+			return nil, a.notReached(addr, err)
+		}
+		pause := time.NewTimer(comeUpTime / 20)
+		select {
+		case <-ctx.Done():
+		case <-pause.C:
+		}
+		pause.Stop()
+	}
+}
+
+// reach asks once who answers at an address.
+func reach(ctx context.Context, addr string) (*client, error) {
 	conn, err := dial(addr)
 	if err != nil {
 		return nil, apierr.Wrap(err, apierr.InvalidArgument, "reach the coordinator at %s", addr)
@@ -44,22 +73,25 @@ func (a *app) connect(ctx context.Context) (*client, error) {
 		ScheduleServiceClient: coordinatorv1.NewScheduleServiceClient(conn), ToolServiceClient: coordinatorv1.NewToolServiceClient(conn), conn: conn}
 	hello, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	answered := a.slow("waiting for the coordinator at " + addr)
-	c.info, err = c.Info(hello, &coordinatorv1.InfoRequest{})
-	answered()
-	if err == nil {
-		return c, nil
+	if c.info, err = c.Info(hello, &coordinatorv1.InfoRequest{}); err != nil {
+		c.close()
+		return nil, err
 	}
-	c.close()
-	if codeOf(err) == apierr.Unavailable && ctx.Err() == nil {
-		return nil, apierr.New(apierr.Unavailable, "no coordinator answers at %s", addr).
-			WithNext("loopkeeper up", a.elsewhere())
+	return c, nil
+}
+
+// notReached says what to do when there is nobody, or nobody who understands.
+func (a *app) notReached(addr string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case codeOf(err) == apierr.Unavailable:
+		return apierr.New(apierr.Unavailable, "no coordinator answers at %s", addr).WithNext("loopkeeper up", a.elsewhere())
+	case status.Code(err) == codes.Unimplemented:
+		return apierr.New(apierr.InvalidArgument, "%s is no coordinator: a worker, or another program, answers there", addr).WithNext(a.elsewhere())
+	default:
+		return apierr.FromStatus(err)
 	}
-	if status.Code(err) == codes.Unimplemented {
-		return nil, apierr.New(apierr.InvalidArgument, "%s is no coordinator: a worker, or another program, answers there", addr).
-			WithNext(a.elsewhere())
-	}
-	return nil, apierr.FromStatus(err)
 }
 
 // elsewhere is the command that was given, for a coordinator on another machine.

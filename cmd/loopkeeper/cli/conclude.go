@@ -107,20 +107,19 @@ func (a *app) afterwards(r *coordinatorv1.Run) []string {
 		return []string{"loopkeeper watch " + id, "loopkeeper explain " + id}
 	}
 	var next []string
+	if r.GetRetry().GetHelps() {
+		next = append(next, r.GetRetry().GetNext()...)
+	}
 	switch r.GetState() {
 	case "completed":
 		return nil
 	case "incomplete":
-		next = append(next, "loopkeeper retry "+id+" --failed")
 		if hasBatch(r) && r.GetItems().GetFailed() > 0 {
 			next = append(next, "loopkeeper result "+id+" --failed-to failed.txt")
 		}
 		if a.command != "result" {
 			next = append(next, "loopkeeper result "+id)
 		}
-	case "timed_out", "exhausted", "cancelled": // the same script goes on from what is there
-		next = append(next, "loopkeeper retry "+id+" --failed")
-		fallthrough
 	default:
 		if a.command != "show" {
 			next = append(next, "loopkeeper show "+id)

@@ -30,6 +30,7 @@ type follower struct {
 	away  atomic.Bool             // the stream of views broke off and is not back yet
 	over  chan struct{}           // closed when there will be no more views
 	err   error                   // why, when the run has not ended; read after over
+	asked time.Time               // since when nothing goes on before a person did something, zero while something does
 }
 
 // follow watches a run until it ends and returns it as it ended. When the user leaves before, the error says with which
@@ -74,13 +75,13 @@ func (f *follower) loop(ctx context.Context, interrupts <-chan os.Signal) error 
 			if err := f.take(ctx, v); err != nil {
 				return err
 			}
-			if f.a.giveUp && needsPerson(v) {
-				return nil
-			}
+			f.person(v)
 		case <-tick.C:
 			switch {
 			case f.away.Load():
 				f.show.Away(time.Now())
+			case f.a.giveUp && !f.asked.IsZero() && time.Since(f.asked) > settled:
+				return nil
 			case f.last != nil:
 				f.show.Show(f.last, time.Now())
 			}
@@ -91,6 +92,20 @@ func (f *follower) loop(ctx context.Context, interrupts <-chan os.Signal) error 
 		case <-f.over:
 			return f.finish(ctx)
 		}
+	}
+}
+
+// settled is how long a run has to wait for a person before it counts as waiting: what a fork takes over, and what a clock answers at
+// once, looks like that for a moment.
+const settled = 2 * time.Second
+
+// person notes whether a view waits for a person.
+func (f *follower) person(v *coordinatorv1.Run) {
+	switch {
+	case !needsPerson(v):
+		f.asked = time.Time{}
+	case f.asked.IsZero():
+		f.asked = time.Now()
 	}
 }
 

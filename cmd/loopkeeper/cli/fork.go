@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +20,7 @@ type again struct {
 	to     destination
 	models []string
 	sets   []string
+	limit  time.Duration // of active time; 0: that of the run it is made of
 	detach bool
 	wait   bool
 }
@@ -27,6 +29,7 @@ func (o *again) register(c *cobra.Command) {
 	o.ask = &coordinatorv1.ForkRunRequest{}
 	f := c.Flags()
 	f.StringArrayVar(&o.models, "model", nil, "use another model: `OLD=NEW`; may be repeated")
+	registerLimits(c, &o.limit, &o.ask.Limits, "as the other run's")
 	f.StringVar(&o.ask.Key, "key", "", "idempotency `KEY`: the same key names the same run")
 	f.BoolVar(&o.detach, "detach", false, "start the run and return at once")
 	f.BoolVar(&o.ask.DryRun, "dry-run", false, "check everything, say what would be taken over, and start nothing")
@@ -37,18 +40,25 @@ func (o *again) register(c *cobra.Command) {
 
 func newRetry(a *app) *cobra.Command {
 	var o again
+	var failed bool
 	c := &cobra.Command{
 		Use: "retry RUN", Short: "Do what failed in a run again, as a new run", Args: cobra.ExactArgs(1),
 		Long: "Do what failed or is missing in a run again, as a new run with the same script and input: what succeeded is taken over and costs\n" +
 			"nothing. A write to the outside is done again only when it is known that it did not happen.",
-		Example: "  loopkeeper retry 7f3k --failed\n  loopkeeper retry 7f3k --failed --model qwen3:8b=qwen3:14b --out out.jsonl",
+		Example: "  loopkeeper retry 7f3k --failed\n  loopkeeper retry 7f3k --failed --limit tokens=2000000 --time-limit 4h\n  loopkeeper retry 7f3k --failed --model qwen3:8b=qwen3:14b --out out.jsonl",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if !failed {
+				return usageError{usagef("--failed=false would leave nothing to do again"), []string{"loopkeeper fork " + quote(args[0]) + " --from STEP"}}
+			}
+			if err := limitTime(o.limit); err != nil {
+				return err
+			}
 			o.ask.RunId, o.ask.Failed = args[0], true
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *client) error { return a.fork(ctx, c, o) })
 		},
 	}
 	o.register(c)
-	c.Flags().Bool("failed", true, "what failed or is missing, which is all that there is to do again")
+	c.Flags().BoolVar(&failed, "failed", true, "what failed or is missing, which is all that there is to do again")
 	return c
 }
 
@@ -61,8 +71,11 @@ func newFork(a *app) *cobra.Command {
 		Example: "  loopkeeper fork 7f3k --from 12\n  loopkeeper fork 7f3k --set rules=@rules.md\n  loopkeeper fork 7f3k --from 3 --model qwen3:8b=qwen3:14b",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.ask.RunId = args[0]
-			if o.ask.From == "" && len(o.sets) == 0 && len(o.models) == 0 {
-				return usagef("say where it forks, or what is different: --from, --set or --model")
+			if o.ask.From == "" && len(o.sets) == 0 && len(o.models) == 0 && len(o.ask.Limits) == 0 && o.limit == 0 {
+				return usagef("say where it forks, or what is different: --from, --set, --model, --limit or --time-limit")
+			}
+			if err := limitTime(o.limit); err != nil {
+				return err
 			}
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *client) error { return a.fork(ctx, c, o) })
 		},
@@ -79,6 +92,7 @@ func (a *app) fork(ctx context.Context, c *client, o again) error {
 	if o.ask.Models, err = pairs(o.models); err != nil {
 		return err
 	}
+	o.ask.TimeLimitSeconds = int64(o.limit / time.Second)
 	if len(o.sets) > 0 {
 		if o.ask.SetJson, err = a.forkSets(ctx, c, o); err != nil {
 			return err
@@ -138,8 +152,11 @@ func pairs(list []string) (map[string]string, error) {
 	out := map[string]string{}
 	for _, p := range list {
 		old, now, ok := strings.Cut(p, "=")
-		if !ok || old == "" || now == "" {
+		switch {
+		case !ok || old == "" || now == "":
 			return nil, usagef("--model %q: want OLD=NEW", p)
+		case out[old] != "":
+			return nil, usagef("--model %s is given twice: which one is meant?", old)
 		}
 		out[old] = now
 	}

@@ -54,11 +54,16 @@ func (p *paramReader) read(ctx context.Context, file string, sets []string) (map
 			}
 		}
 	}
+	given := map[string]bool{}
 	for _, set := range sets {
 		name, text, ok := strings.Cut(set, "=")
-		if !ok || name == "" {
+		switch {
+		case !ok || name == "":
 			return nil, usagef("--set %q: want NAME=VALUE", set)
+		case given[name]:
+			return nil, usagef("--set %s is given twice: which one is meant?", name)
 		}
+		given[name] = true
 		v, err := p.set(ctx, text, p.schema.Properties[name])
 		if err != nil {
 			return nil, fmt.Errorf("--set %s: %w", name, err)

@@ -50,6 +50,11 @@ func (a *app) pull(ctx context.Context, c *client, model string, o pullOptions) 
 		}
 		r.Nodes = []string{node}
 	}
+	if o.everywhere {
+		if err := a.leftOut(ctx, c); err != nil {
+			return err
+		}
+	}
 	stream, err := c.PullModel(ctx, r)
 	if err != nil {
 		return err
@@ -104,6 +109,30 @@ func (a *app) pulled(model string, newest map[string]*coordinatorv1.PullModelRes
 	e := apierr.New(apierr.Unavailable, "%s was not downloaded on %s: %s", model, strings.Join(names, ", "), strings.Join(distinct(why), "; ")).WithNext(next...)
 	e.Next = distinct(e.Next)
 	return e.WithNext(fmt.Sprintf("loopkeeper models pull %s --on %s", model, names[0]))
+}
+
+// leftOut says which machines are not there to download anything, so that "everywhere" is not read as more than it is.
+func (a *app) leftOut(ctx context.Context, c *client) error {
+	r, err := c.ListNodes(ctx, &coordinatorv1.ListNodesRequest{})
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, n := range r.GetNodes() {
+		if state := n.GetState(); state == "up" || state == "draining" || state == "paused" {
+			continue
+		}
+		names = append(names, ui.Line(n.GetName())+" ("+n.GetState()+")")
+		if a.flags.output == "jsonl" {
+			if err := a.printJSON(map[string]any{"node": n.GetName(), "state": n.GetState(), "left_out": true}); err != nil {
+				return err
+			}
+		}
+	}
+	if len(names) > 0 && !a.json() {
+		a.note("%s left out: %s", ui.Plural(int64(len(names)), "machine is", "machines are"), strings.Join(names, ", "))
+	}
+	return nil
 }
 
 // onlyNode is the machine that is up, when there is one only.

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -108,6 +110,9 @@ func workflow(name string) (job, error) {
 
 // bundled makes a script ready to run. Its faults name file, line and column.
 func bundled(path string) (job, error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return job{}, apierr.New(apierr.NotFound, "there is no script %s", path).WithNext("check the path", "ls "+quote(filepath.Dir(path)))
+	}
 	p, err := script.Bundle(path)
 	var fault *script.Failure
 	if errors.As(err, &fault) {

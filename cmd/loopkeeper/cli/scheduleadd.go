@@ -75,6 +75,9 @@ func (o scheduleOptions) spec() (s schedule.Spec, err error) {
 	if o.every%time.Second != 0 || o.every < 0 {
 		return s, usagef("--every %s: want whole seconds, such as 2h", o.every)
 	}
+	if err := o.when(); err != nil {
+		return s, err
+	}
 	s = schedule.Spec{Cron: o.cron, Zone: o.zone, EverySeconds: int64(o.every / time.Second), Overlap: schedule.Overlap(o.overlap), MaxFirings: o.limit,
 		Reach: schedule.Reach(o.reach)}
 	if o.watch != "" {
@@ -105,6 +108,26 @@ func (o scheduleOptions) spec() (s schedule.Spec, err error) {
 		s.Goal = &schedule.Goal{Text: o.goal, Gap: gap}
 	}
 	return s, err
+}
+
+// when refuses flags that say when it starts not at all, or in two ways.
+func (o scheduleOptions) when() error {
+	given := 0
+	for _, is := range []bool{o.cron != "", o.every != 0, o.watch != ""} {
+		if is {
+			given++
+		}
+	}
+	add := "loopkeeper schedule add NAME --workflow " + quote(o.workflow) + " "
+	switch {
+	case given != 1:
+		return usageError{usagef("say when it starts, by one of --cron, --every and --watch"), []string{add + "--cron '30 2 * * mon-fri'", add + "--every 2h", add + "--watch FOLDER"}}
+	case o.zone != "" && o.cron == "":
+		return usageError{usagef("--zone is of the times of --cron, and there is none"), []string{add + "--cron '30 2 * * *' --zone " + quote(o.zone)}}
+	case (o.goal != "") != (len(o.gaps) > 0):
+		return usagef("--goal says what is to be reached and --gap how code measures what is missing, such as --gap 'last_failures > 0': give both")
+	}
+	return nil
 }
 
 var conditionForm = regexp.MustCompile(`^\s*([a-z_]+)\s*(<=|>=|!=|<|>|=)\s*(\S+)\s*$`)
@@ -168,6 +191,11 @@ func (a *app) addSchedule(ctx context.Context, o scheduleOptions, name string) e
 		r.Workflow = &coordinatorv1.AddScheduleRequest_Named{Named: j.builtIn}
 	}
 	added, err := c.AddSchedule(ctx, r)
+	if codeOf(err) == apierr.Conflict {
+		e := apierr.As(apierr.FromStatus(err))
+		e.Next = append([]string{a.commandWithout(nil, "--replace")}, e.Next...)
+		return e
+	}
 	if err != nil {
 		return err
 	}

@@ -44,8 +44,7 @@ type runFlags struct {
 
 func (f *runFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.key, "key", "", "idempotency `KEY`: the same key names the same run, whatever happens in between")
-	c.Flags().DurationVar(&f.limit, "time-limit", 0, "most active `TIME` of the run, such as 2h; whole seconds")
-	c.Flags().StringToInt64Var(&f.limits, "limit", nil, "most that the run may use, `NAME=N`: tokens, calls, artifact_bytes, spawn_depth or active_seconds; 0: any; may be repeated")
+	registerLimits(c, &f.limit, &f.limits, "as the workflow says")
 	c.Flags().BoolVar(&f.detach, "detach", false, "start the run and return at once")
 	c.Flags().StringVar(&f.place.priority, "priority", "normal", "`PRIORITY` of its calls on every machine: interactive goes before normal, that before batch")
 	c.Flags().Float64Var(&f.place.weight, "weight", 1, "share `N` of the machines beside other runs of the same priority")
@@ -59,8 +58,8 @@ func registerWait(c *cobra.Command, wait *bool) {
 
 // check refuses what makes no sense, such as a time that would mean no limit: the coordinator counts whole seconds.
 func (f *runFlags) check() error {
-	if f.limit != 0 && f.limit < time.Second {
-		return usagef("--time-limit %s: want 1s or more", f.limit)
+	if err := limitTime(f.limit); err != nil {
+		return err
 	}
 	if p := f.place; p.priority != "interactive" && p.priority != "normal" && p.priority != "batch" {
 		return usagef("--priority %q: want interactive, normal or batch", p.priority)

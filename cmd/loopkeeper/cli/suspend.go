@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loopkeeper/loopkeeper/cmd/loopkeeper/ui"
+	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
 )
 
@@ -19,7 +20,12 @@ func newSuspend(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.steer(cmd.Context(), func(ctx context.Context, c *client) (*coordinatorv1.Run, error) {
 				r, err := c.SuspendRun(ctx, &coordinatorv1.SuspendRunRequest{RunId: args[0], Reason: reason, By: who()})
-				return r.GetRun(), err
+				return already(ctx, c, args[0], r.GetRun(), err, func(r *coordinatorv1.Run) error {
+					if r.GetState() == "suspended" {
+						return apierr.New(apierr.Conflict, "run %s is suspended already", r.GetId()).WithNext("loopkeeper resume " + r.GetId())
+					}
+					return err
+				})
 			})
 		},
 	}
@@ -34,10 +40,27 @@ func newResumeRun(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.steer(cmd.Context(), func(ctx context.Context, c *client) (*coordinatorv1.Run, error) {
 				r, err := c.ResumeRun(ctx, &coordinatorv1.ResumeRunRequest{RunId: args[0], By: who()})
-				return r.GetRun(), err
+				return already(ctx, c, args[0], r.GetRun(), err, func(r *coordinatorv1.Run) error {
+					if r.GetEnded() == nil {
+						return apierr.New(apierr.Conflict, "run %s is not suspended: it is %s", r.GetId(), r.GetState()).WithNext(a.afterwards(r)...)
+					}
+					return err
+				})
 			})
 		},
 	}
+}
+
+// already says of a run that is where it was to be brought so, instead of what the coordinator's books make of it.
+func already(ctx context.Context, c *client, id string, r *coordinatorv1.Run, err error, say func(*coordinatorv1.Run) error) (*coordinatorv1.Run, error) {
+	if codeOf(err) != apierr.Conflict {
+		return r, err
+	}
+	found, failed := c.GetRun(ctx, &coordinatorv1.GetRunRequest{RunId: id})
+	if failed != nil {
+		return r, err // what went wrong first matters more
+	}
+	return r, say(found.GetRun())
 }
 
 func newRollback(a *app) *cobra.Command {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -50,6 +51,9 @@ func (a *app) why(ctx context.Context, c *client, r *coordinatorv1.WhyRequest) e
 	if a.json() {
 		return a.printJSON(ui.Plain(w))
 	}
+	if err := a.noResultYet(ctx, c, r); err != nil {
+		return err
+	}
 	l := &labelled{width: a.style(a.stdout).Width}
 	for _, b := range w.GetBases() {
 		l.basis(b)
@@ -61,6 +65,23 @@ func (a *app) why(ctx context.Context, c *client, r *coordinatorv1.WhyRequest) e
 		l.text("\nanswer of " + ui.Line(w.GetAnsweredBy()) + " (an opinion):\n" + ui.Text(w.GetAnswer()) + "\n")
 	}
 	return a.printText(l.String())
+}
+
+// noResultYet says of a run under way that what is shown is how far it came, where it was asked for its result.
+func (a *app) noResultYet(ctx context.Context, c *client, r *coordinatorv1.WhyRequest) error {
+	if r.GetSubject() != "" && r.GetSubject() != mainOutput {
+		return nil
+	}
+	found, err := c.GetRun(ctx, &coordinatorv1.GetRunRequest{RunId: r.GetRunId()})
+	if err != nil {
+		return err
+	}
+	run := found.GetRun()
+	if run.GetEnded() == nil && !slices.Contains(run.GetOutputs(), mainOutput) {
+		a.note("run %s is %s and has no result yet: this is how far it came", run.GetId(), run.GetState())
+		a.next(a.afterwards(run)...)
+	}
+	return nil
 }
 
 // labelled are labelled lines for people, cut to the width of where they go.

@@ -85,7 +85,7 @@ func (s Style) Accepted(a *coordinatorv1.Acceptance) string {
 			}
 		}
 		if a.GetByCode() > 0 {
-			text += "; " + onlyByCode(a)
+			text += "; " + onlyByCode(a.GetByCode())
 		}
 		b.WriteString(s.fact("accepted", text))
 	}
@@ -103,8 +103,8 @@ func (s Style) Accepted(a *coordinatorv1.Acceptance) string {
 }
 
 // onlyByCode says how many of what was expected nothing but the script's word covers.
-func onlyByCode(a *coordinatorv1.Acceptance) string {
-	return fmt.Sprintf("of %s only the script says so", Count(a.GetByCode()))
+func onlyByCode(n int64) string {
+	return fmt.Sprintf("of %s only the script says so", Count(n))
 }
 
 // named lists the first of so many names.

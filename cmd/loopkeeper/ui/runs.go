@@ -33,8 +33,8 @@ func Runs(s Style, runs []*coordinatorv1.Run, now time.Time) string {
 		if completed && c.GetTotal() > 0 {
 			done = Percent(1, 1)
 		}
-		if n := r.GetAcceptance().GetByCode(); n > 0 && completed {
-			note = strings.TrimPrefix(note+", "+onlyByCode(r.GetAcceptance()), ", ")
+		if n := r.GetByCode(); n > 0 && completed {
+			note = strings.TrimPrefix(note+", "+onlyByCode(n), ", ")
 		}
 		for _, p := range []string{WaitsText(r), ifAny("child of ", r.GetParent()), ifAny("from ", r.GetBase())} {
 			note = strings.TrimPrefix(note+ifAny(", ", p), ", ")
@@ -68,7 +68,7 @@ func Show(s Style, r *coordinatorv1.Run, now time.Time) string {
 	} {
 		b.WriteString(s.fact(p[0], p[1]))
 	}
-	b.WriteString(s.kin(r) + s.Budgets(r) + s.Accepted(r.GetAcceptance()))
+	b.WriteString(s.kin(r) + s.Budgets(r) + s.Accepted(r.GetAcceptance()) + s.noRetry(r))
 	for _, w := range r.GetWaiting() {
 		if w.GetWaitingFor() == "human" { // what it asks stands above
 			continue
@@ -176,7 +176,7 @@ func Summary(s Style, r *coordinatorv1.Run, now time.Time, exit int) string {
 			b.WriteString(withoutRepeats(stack) + "\n")
 		}
 	}
-	b.WriteString(s.reached(r) + s.Accepted(r.GetAcceptance()))
+	b.WriteString(s.reached(r) + s.Accepted(r.GetAcceptance()) + s.noRetry(r))
 	if len(r.GetNodes()) > 0 {
 		b.WriteString(NodeShares(s, r))
 	}
@@ -203,4 +203,12 @@ func withoutRepeats(text string) string {
 		i += n
 	}
 	return strings.Join(out, "\n")
+}
+
+// noRetry says why to try the same again would change nothing.
+func (s Style) noRetry(r *coordinatorv1.Run) string {
+	if r.GetRetry() == nil || r.GetRetry().GetHelps() || r.GetState() == "completed" {
+		return ""
+	}
+	return s.fact("retry", "would change nothing: "+Line(r.GetRetry().GetWhy()))
 }
