@@ -11,11 +11,8 @@ import (
 
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
+	"github.com/loopkeeper/loopkeeper/proto/prompts"
 )
-
-// promptVersion names how a request becomes a prompt. It is raised when a worker words prompts so differently that results of before
-// are no results of the same request.
-const promptVersion = "1"
 
 // takeAtOnce is how many results are taken over in one commit.
 const takeAtOnce = 1000
@@ -53,7 +50,7 @@ func namingOf(body json.RawMessage) (*naming, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &naming{request: sha256.Sum256(append([]byte(promptVersion+" "), shared...)), results: map[int]run.Content{}}
+	n := &naming{request: sha256.Sum256(append([]byte(prompts.Layout+" "), shared...)), results: map[int]run.Content{}}
 	for _, item := range items {
 		n.items = append(n.items, sha256.Sum256(item))
 	}
