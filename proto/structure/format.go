@@ -197,3 +197,26 @@ func (l *loosener) resolve(s node) (node, bool) {
 	}
 	return node{}, false
 }
+
+// mergeObjects puts two object schemas together; where both have a property, the first one's counts.
+func mergeObjects(a, b node) node {
+	out := without(a, "properties", "required", "type", "additionalProperties")
+	out.members = append(out.members, member{"type", text("object")})
+	properties, _ := a.get("properties")
+	merged := object(properties.members...)
+	more, _ := b.get("properties")
+	for _, p := range more.members {
+		if !has(merged, p.key) {
+			merged.members = append(merged.members, p)
+		}
+	}
+	required := list()
+	for _, name := range append(stringsIn(a, "required"), stringsIn(b, "required")...) {
+		required.items = append(required.items, text(name))
+	}
+	out.members = append(out.members, member{"properties", merged}, member{"required", required})
+	if v, ok := a.get("additionalProperties"); ok {
+		out.members = append(out.members, member{"additionalProperties", v})
+	}
+	return out
+}

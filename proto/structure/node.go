@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -222,3 +224,141 @@ func list(items ...node) node { return node{kind: '[', items: items} }
 func text(s string) node { return node{scalar: s} }
 
 func number(i int) node { return node{scalar: json.Number(fmt.Sprint(i))} }
+
+func has(n node, key string) bool {
+	_, ok := n.get(key)
+	return ok
+}
+
+// with returns a copy in which key has another value.
+func with(n node, key string, value node) node {
+	out := object(slices.Clone(n.members)...)
+	for i := range out.members {
+		if out.members[i].key == key {
+			out.members[i].value = value
+		}
+	}
+	return out
+}
+
+// without returns a copy that lacks the keys.
+func without(n node, keys ...string) node {
+	out := object()
+	for _, m := range n.members {
+		if !slices.Contains(keys, m.key) {
+			out.members = append(out.members, m)
+		}
+	}
+	return out
+}
+
+// stringsIn returns the different strings of a list, in order.
+func stringsIn(n node, key string) []string {
+	v, _ := n.get(key)
+	var out []string
+	for _, e := range v.items {
+		if s, ok := e.scalar.(string); ok && !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// small returns a whole number from 0 to limit.
+func small(n node, key string, limit int64) (int, bool) {
+	v, _ := n.get(key)
+	num, ok := v.scalar.(json.Number)
+	if !ok {
+		return 0, false
+	}
+	i, err := strconv.ParseInt(num.String(), 10, 64)
+	if err != nil || i < 0 || i > limit {
+		return 0, false
+	}
+	return int(i), true
+}
+
+func typeAllows(t, v node) bool {
+	if t.kind == '[' {
+		return slices.ContainsFunc(t.items, func(one node) bool { return typeAllows(one, v) })
+	}
+	name, _ := t.scalar.(string)
+	switch s := v.scalar.(type) {
+	case string:
+		return name == "string"
+	case json.Number:
+		_, err := strconv.ParseInt(s.String(), 10, 64)
+		return name == "number" || name == "integer" && err == nil
+	case bool:
+		return name == "boolean"
+	}
+	return v.kind == '{' && name == "object" || v.kind == '[' && name == "array" || v.kind == 0 && name == "null"
+}
+
+// Where a schema has other schemas in it.
+var (
+	holdsOne  = []string{"additionalProperties", "additionalItems", "items", "contains", "propertyNames", "unevaluatedItems", "unevaluatedProperties", "not", "if", "then", "else"}
+	holdsList = []string{"allOf", "anyOf", "oneOf", "prefixItems", "items"}
+	holdsMap  = []string{"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"}
+)
+
+// subschemas visits a schema and all within it, in their order, each with its JSON pointer.
+func subschemas(root node, visit func(at string, s node)) {
+	var walk func(at string, s node)
+	walk = func(at string, s node) {
+		if s.kind != '{' {
+			return
+		}
+		visit(at, s)
+		for _, key := range holdsOne {
+			if v, ok := s.get(key); ok {
+				walk(at+"/"+key, v)
+			}
+		}
+		for _, key := range holdsList {
+			v, _ := s.get(key)
+			for i, one := range v.items {
+				walk(at+"/"+key+"/"+strconv.Itoa(i), one)
+			}
+		}
+		for _, key := range holdsMap {
+			v, _ := s.get(key)
+			for _, m := range v.members {
+				walk(at+"/"+key+"/"+escaped.Replace(m.key), m.value)
+			}
+		}
+	}
+	walk("", root)
+}
+
+// escaped and unescaped are those of RFC 6901.
+var (
+	escaped   = strings.NewReplacer("~", "~0", "/", "~1")
+	unescaped = strings.NewReplacer("~1", "/", "~0", "~")
+)
+
+// at finds what a reference within the schema points to. It knows JSON pointers, not anchors nor percent signs.
+func at(root node, ref string) (node, bool) {
+	path, ok := strings.CutPrefix(ref, "#")
+	if !ok || path != "" && path[0] != '/' || strings.Contains(path, "%") {
+		return node{}, false
+	}
+	if path == "" {
+		return root, true
+	}
+	n := root
+	for _, part := range strings.Split(path[1:], "/") {
+		if n.kind == '[' {
+			i, err := strconv.Atoi(part)
+			if err != nil || i < 0 || i >= len(n.items) {
+				return node{}, false
+			}
+			n = n.items[i]
+			continue
+		}
+		if n, ok = n.get(unescaped.Replace(part)); !ok {
+			return node{}, false
+		}
+	}
+	return n, true
+}
