@@ -27,7 +27,8 @@ func tiny(t *testing.T) (*ollama.Client, Common) {
 // The model gets through every call; what it plans may not hold, but a plan it is.
 func TestRealServerPlansAndEvaluates(t *testing.T) {
 	c, common := tiny(t)
-	p := Plan(t.Context(), c, PlanRequest{Common: common, Task: plan.Task{Goal: "Describe the pump.", MaxSteps: 3}})
+	p := Plan(t.Context(), c, PlanRequest{Common: common, Task: plan.Task{Goal: "Describe the pump.", MaxSteps: 3, Parts: []string{"the pump", "its seal"},
+		Inputs: []string{"log.txt", "Protokoll „März“ | 1.txt"}, Lists: []plan.List{{Name: "seals", Count: 3}}}})
 	if p.Kind != OK && p.Kind != PlanInvalid {
 		t.Errorf("plan: %s %q %q, raw %q", p.Kind, p.Message, p.Reasons, p.Turns[len(p.Turns)-1].Raw)
 	}

@@ -228,13 +228,15 @@ func FuzzRead(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(string(good))
-	f.Add(`{"b_outcome":"plan","d_steps":[{"a_n":1,"g_after":[1,-1],"e_reads":[".."],"f_writes":["/",""]}]}`)
-	f.Add(`{"b_outcome":"need_info","c_questions":["why?"]}`)
-	f.Add(strings.ReplaceAll(string(good), "report.md", "./new.md"))
-	f.Add(strings.ReplaceAll(string(good), `"g_after":[3]`, `"g_after":[4,3,1]`))
-	f.Fuzz(func(t *testing.T, value string) {
-		p, reasons, err := Read(task(), json.RawMessage(value))
+	f.Add(string(good), task().Goal)
+	f.Add(`{"b_outcome":"plan","d_steps":[{"a_n":1,"g_after":[1,-1],"e_reads":[".."],"f_writes":["/",""]}]}`, "Read a, b and C, D or E: \"x\", 1,000.")
+	f.Add(`{"b_outcome":"need_info","c_questions":["why?"]}`, "Read a, b and C, D or E: \"x\", 1,000.")
+	f.Add(strings.ReplaceAll(string(good), "report.md", "./new.md"), "- one\n- two; `three`\n1. four")
+	f.Add(strings.ReplaceAll(string(good), `"g_after":[3]`, `"g_after":[4,3,1]`), "„x“ «y» 'z' Ä, Ö und Ü")
+	f.Fuzz(func(t *testing.T, value, goal string) {
+		k := task()
+		k.Goal = goal
+		p, reasons, err := Read(k, json.RawMessage(value))
 		if err != nil || reasons != nil || p.Outcome != Planned {
 			return
 		}
