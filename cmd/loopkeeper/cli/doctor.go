@@ -67,13 +67,18 @@ func (a *app) facts(ctx context.Context) doctor.Facts {
 		f.Hardware = probe.New(probe.Options{Machine: probe.ThisMachine(), Overrides: overrides(c.Worker.Hardware)}).Probe(ctx)
 	})
 	looking.Go(func() { f.Ollama = ollamaFacts(ctx, c.Worker.Ollama) })
-	looking.Go(func() { f.Port = portFacts(ctx, c.Worker.Listen, c.Fleet) })
+	var ofWorker, ofCoordinator []doctor.Mode
+	looking.Go(func() { f.Port, ofWorker = portFacts(ctx, c.Worker.Listen, c.Fleet) })
+	looking.Go(func() { ofCoordinator = a.coordinatorModes(ctx) })
 	usable, skipped, err := discovery.Usable(c.Discovery.Interfaces)
 	f.Network = doctor.Network{Skipped: skipped, Err: reason(err)}
 	for _, i := range usable {
 		f.Network.Interfaces = append(f.Network.Interfaces, i.Name)
 	}
 	looking.Wait()
+	if f.Modes = ofWorker; len(f.Modes) == 0 {
+		f.Modes = ofCoordinator
+	}
 	f.Settings.Strange = strangers(c, f.Ollama.Models, "this Ollama does not have")
 	return f
 }
@@ -133,18 +138,18 @@ func dataFacts(dir string) doctor.Data {
 	return f
 }
 
-// portFacts tries the address that a worker would listen on, and asks who is there when somebody is.
-func portFacts(ctx context.Context, addr, fleet string) doctor.Port {
+// portFacts tries the address that a worker would listen on, and asks who is there when somebody is, and what it knows of its models.
+func portFacts(ctx context.Context, addr, fleet string) (doctor.Port, []doctor.Mode) {
 	f := doctor.Port{Address: addr}
 	l, err := net.Listen("tcp", addr)
 	if err == nil {
 		f.Free = true
 		_ = l.Close()
-		return f
+		return f, nil
 	}
 	f.Err = err.Error()
 	if !errors.Is(err, syscall.EADDRINUSE) {
-		return f
+		return f, nil
 	}
 	host, number, _ := net.SplitHostPort(addr) // the settings were checked
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
@@ -152,7 +157,7 @@ func portFacts(ctx context.Context, addr, fleet string) doctor.Port {
 	}
 	conn, err := dial(net.JoinHostPort(host, number))
 	if err != nil {
-		return f
+		return f, nil
 	}
 	defer conn.Close()
 	ctx, cancel := context.WithTimeout(ctx, doctorPatience)
@@ -161,10 +166,11 @@ func portFacts(ctx context.Context, addr, fleet string) doctor.Port {
 	switch e := apierr.As(apierr.FromStatus(err)); {
 	case err == nil:
 		f.Worker, f.Err = "the worker "+d.GetName()+" "+d.GetVersion(), ""
+		return f, modeFacts(d.GetReport())
 	case e.Code == apierr.Conflict:
 		f.Worker, f.Err = "a worker", e.Message
 	}
-	return f
+	return f, nil
 }
 
 // root is what began an error: where it happened is said already.

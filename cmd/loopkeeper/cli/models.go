@@ -41,10 +41,25 @@ type model struct {
 	Nodes        []string      `json:"nodes"`
 	Digests      []string      `json:"digests"` // of the name; more than one are different models
 	Loaded       []loadedModel `json:"loaded"`
+	Modes        []modelMode   `json:"modes"`   // how values are asked for, as far as that was found out
 	Pins         []string      `json:"pins"`    // machines that keep it loaded, as in the settings
 	Waiting      int64         `json:"waiting"` // items
 	WaitingFor   string        `json:"waiting_for"`
 	Simulated    bool          `json:"simulated"`
+}
+
+// modelMode is how a machine was found to give values of a model.
+type modelMode struct {
+	Node          string `json:"node"`
+	Endpoint      string `json:"endpoint"`
+	Think         string `json:"think"`
+	Field         string `json:"field"`
+	Ordered       bool   `json:"ordered"`
+	ServerVersion string `json:"server_version"`
+	Probed        string `json:"probed"`
+	None          bool   `json:"none"` // no way was found
+
+	words string
 }
 
 // loadedModel is where a model is in memory or on its way there, and with which context, tokens per slot; 0 is unknown.
@@ -68,13 +83,17 @@ func models(r *coordinatorv1.ListNodesResponse) []model {
 		for _, m := range n.GetReport().GetModels() {
 			one := byName[m.GetName()]
 			if one == nil {
-				one = &model{Name: m.GetName(), Quantization: m.GetQuantization(), Embedding: m.GetEmbedding(), Nodes: []string{}, Loaded: []loadedModel{}, Pins: []string{}}
+				one = &model{Name: m.GetName(), Quantization: m.GetQuantization(), Embedding: m.GetEmbedding(), Nodes: []string{}, Loaded: []loadedModel{}, Modes: []modelMode{}, Pins: []string{}}
 				byName[m.GetName()] = one
 			}
 			one.SizeBytes = max(one.SizeBytes, m.GetFileBytes())
 			one.Nodes = append(one.Nodes, n.GetName())
 			if !slices.Contains(one.Digests, m.GetDigest()) {
 				one.Digests = append(one.Digests, m.GetDigest())
+			}
+			if k := m.GetMode(); k != nil {
+				one.Modes = append(one.Modes, modelMode{n.GetName(), k.GetEndpoint(), k.GetThink(), k.GetField(), k.GetOrdered(), k.GetServerVersion(),
+					k.GetTime().AsTime().Format(time.RFC3339), k.GetNone(), ui.Mode(k)})
 			}
 			one.Simulated = one.Simulated || n.GetSimulated()
 			for _, c := range n.GetClaims() {
@@ -142,15 +161,39 @@ func modelTable(s ui.Style, all []model, now time.Time) string {
 	if wait {
 		heads = append(heads, ">WAITING")
 	}
+	formats := (s.Width == 0 || s.Width >= formatsWidth) && slices.ContainsFunc(all, func(m model) bool { return len(m.Modes) > 0 })
+	if formats {
+		heads = append(heads, "~FORMATS")
+	}
 	t := ui.Table{Width: s.Width, Columns: ui.Columns(heads...)}
 	for _, m := range all {
 		row := m.row(now)
 		if wait {
 			row = append(row, ui.Count(m.Waiting))
 		}
+		if formats {
+			row = append(row, m.formats())
+		}
 		t.Add(row...)
 	}
 	return t.String()
+}
+
+// formatsWidth is how wide a screen has to be for the column that says how values are asked for.
+const formatsWidth = 110
+
+// formats are the ways in which machines give values of a model.
+func (m model) formats() string {
+	var words []string
+	for _, k := range m.Modes {
+		if !slices.Contains(words, k.words) {
+			words = append(words, k.words)
+		}
+	}
+	if len(words) == 0 {
+		return "-"
+	}
+	return strings.Join(words, "; ")
 }
 
 // modelNotes are what models are beside their numbers: what is pinned and where, which only make embeddings, which are simulated.

@@ -3,6 +3,7 @@ package doctor
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/loopkeeper/loopkeeper/hwprobe"
 )
@@ -52,6 +53,9 @@ func TestWhatIsWrongIsFoundWithANextStep(t *testing.T) {
 			f.Hardware.Devices[0] = hwprobe.Device{Vendor: hwprobe.AMD, Name: "AMD Radeon 780M", State: hwprobe.StateOK, Integrated: hwprobe.Known(true)}
 			f.Ollama.Version = "0.30.5"
 		}, Finding{Warning, "ollama", "Ollama 0.30.5 leaves AMD Radeon 780M", "OLLAMA_IGPU_ENABLE=1"}},
+		"a model without a mode": {func(f *Facts) {
+			f.Modes = []Mode{{Model: "good:1b", Way: "chat", Version: "0.17.4"}, {Model: "odd:7b", Version: "0.17.4", None: true}}
+		}, Finding{Warning, "formats", "Ollama 0.17.4 applies no format with odd:7b", "update Ollama"}},
 		"data of somebody else": {func(f *Facts) { f.Data.Err = "permission denied" }, Finding{Error, "data", "/data cannot be written: permission denied", "--data-dir"}},
 		"port taken": {func(f *Facts) { f.Port = Port{Address: "127.0.0.1:7701", Err: "address already in use"} },
 			Finding{Error, "port", "taken by another program", "--listen 127.0.0.1:0"}},
@@ -105,5 +109,20 @@ func TestWhatIsWell(t *testing.T) {
 		if !said {
 			t.Errorf("nobody says %q: %+v", want, Examine(f))
 		}
+	}
+}
+
+func TestModesThatPassedAreListed(t *testing.T) {
+	f := healthy()
+	f.Modes = []Mode{{Model: "qwen3:8b", Way: "generate", Version: "0.17.4", Probed: time.Date(2026, 11, 30, 12, 0, 0, 0, time.Local)}, {Model: "gpt-oss:20b", Way: "chat, thinking low", Version: "0.17.4"}}
+	var texts []string
+	for _, x := range Examine(f) {
+		if x.Part == "formats" {
+			texts = append(texts, string(x.Level)+" "+x.Text)
+		}
+	}
+	if len(texts) != 1 || !strings.HasPrefix(texts[0], "ok gpt-oss:20b by chat, thinking low (Ollama 0.17.4") ||
+		!strings.Contains(texts[0], "; qwen3:8b by generate (Ollama 0.17.4, probed 2026-11-30 12:00)") {
+		t.Errorf("%q", texts)
 	}
 }
