@@ -19,8 +19,8 @@ func safePattern(pattern string) (string, bool) {
 		return "", false
 	}
 	p := patternParser{in: body}
-	nullable := p.sequence(0) // not alternatives: ^a|b$ is anchored on one end each
-	if p.bad || p.at != len(p.in) || nullable {
+	p.sequence(0) // not alternatives: ^a|b$ is anchored on one end each
+	if p.bad || p.at != len(p.in) {
 		return "", false
 	}
 	return "^" + p.out.String() + "$", true
@@ -219,7 +219,7 @@ func (p *patternParser) braces() (least, most int) {
 	if two && high != "" && err == nil {
 		most, err = strconv.Atoi(high)
 	}
-	if err != nil || least < 0 || most < least || most > maxRepetition || (most == 0 && high != "") {
+	if err != nil || least < 0 || most < least || most > maxRepetition || most == 0 && (!two || high != "") {
 		p.bad = true
 	}
 	return least, max(1, most)
