@@ -102,3 +102,17 @@ func TestAModeThatThinksHasRoom(t *testing.T) {
 		t.Errorf("what was asked for became %d", n)
 	}
 }
+
+// A schema that needs more than the usual limit gets it; one that needs less, or leaves bounds open, keeps the usual one.
+func TestALargeSchemaHasRoom(t *testing.T) {
+	_, client := server(t, ollamatest.Config{Models: small()})
+	for schema, want := range map[string]int{
+		itemSchema: defaultNumPredict,
+		`{"type":"array","maxItems":40,"items":{"type":"string","maxLength":900}}`: 14000,
+	} {
+		out := valueOf(t, client, NewModels(quiet()), func(r *GenerateRequest) { r.Schema = []byte(schema); r.Options.NumCtx = 32768 })
+		if n := out.Report().Sampling.NumPredict; out.Kind != OK || n < want || n > 2*want {
+			t.Errorf("%s: %s %q with %d tokens, want %d or somewhat more", schema, out.Kind, out.Message, n, want)
+		}
+	}
+}

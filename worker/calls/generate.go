@@ -90,6 +90,9 @@ func generateText(ctx context.Context, o Ollama, r turnRequest) Outcome {
 // promises counts where the whole schema accepts it all the same, and has the mode probed again.
 func generateValue(ctx context.Context, o Ollama, r turnRequest, s *structure.Schema) Outcome {
 	r.format = s.Format()
+	if r.budget == 0 { // of somebody else's schema: a bound that it leaves open must not cut what used to fit
+		r.budget = max(s.Budget(), defaultNumPredict)
+	}
 	t, failed := send(ctx, o, r)
 	if failed != nil {
 		return failed.outcome(t)
