@@ -33,12 +33,35 @@ type Created struct {
 	// SetBy says who set each limit: run, workflow, default, parent or base. Runs of before it was recorded have none.
 	SetBy map[string]string `json:"set_by,omitempty"`
 	// Models are used in place of others, by the one that the script asks for.
-	Models    map[string]string `json:"models,omitempty"`
-	Priority  Priority          `json:"priority,omitempty"`
-	Weight    float64           `json:"weight,omitempty"` // share of the machines beside other runs; 0 counts as 1
-	Submitted []Submitted       `json:"submitted,omitempty"`
-	Base      *Base             `json:"base,omitempty"`
-	Parent    *Parent           `json:"parent,omitempty"` // the run that spawned it
+	Models map[string]string `json:"models,omitempty"`
+	// Roles are the models that play each role, in order of preference, as the settings had it when the run began.
+	Roles map[string][]RoleModel `json:"roles,omitempty"`
+	// Prompts are the prompt texts that the run's calls use, SHA-256 by name. One that is not named is the worker's own.
+	Prompts map[string]string `json:"prompts,omitempty"`
+	// Judges is what was known of judges when the run began: of each that was calibrated.
+	Judges    []Calibrated `json:"judges,omitempty"`
+	Priority  Priority     `json:"priority,omitempty"`
+	Weight    float64      `json:"weight,omitempty"` // share of the machines beside other runs; 0 counts as 1
+	Submitted []Submitted  `json:"submitted,omitempty"`
+	Base      *Base        `json:"base,omitempty"`
+	Parent    *Parent      `json:"parent,omitempty"` // the run that spawned it
+}
+
+// RoleModel is a model that plays a role.
+type RoleModel struct {
+	Model  string `json:"model"`
+	Family string `json:"family,omitempty"` // where its name does not tell
+}
+
+// Calibrated is how a judge did on subjects whose answers are known; it holds for that digest and those prompts only.
+type Calibrated struct {
+	Model   string  `json:"model"`
+	Digest  string  `json:"digest"`
+	Prompts string  `json:"prompts"`        // version of the texts that judges are given
+	Type    string  `json:"type,omitempty"` // of the criteria; "" is any
+	N       int     `json:"n"`              // subjects of each kind, good and defect
+	TPR     float64 `json:"tpr"`            // share of the good that it passed
+	TNR     float64 `json:"tnr"`            // share of the defects that it found
 }
 
 // Submitted is work that was handed in and must be covered: one file of a list, or all lines of an artifact. What a workflow
