@@ -148,6 +148,7 @@ func TestAWriteThatACrashInterrupts(t *testing.T) {
 					}
 					r.e.Stop() // it is still unknown after another restart
 					r.start()
+					r.until("somebody is asked again", func() bool { return len(r.waits(id)) == 1 }) // once the tool has looked again
 					answer := Answer{Outcome: tt.say, By: "ada"}
 					if tt.say == Happened {
 						answer.Value = []byte(`{"ok":1}`)
