@@ -41,7 +41,9 @@ type Task struct {
 // Required is a call without which the task is not done.
 type Required struct {
 	Call
-	From []string // workers whose numbers the argument is made of
+	From    []string // workers whose numbers the argument is made of
+	Choice  []string // where the number before decides whom to ask: whom when it is even, and whom when it is odd
+	Account string   // of a ledger: what the number is booked on
 }
 
 // Name is "F5-17".
@@ -62,13 +64,13 @@ func New(f Family, size int, seed uint64) Task {
 func name(i int) string { return fmt.Sprintf("w%d", i+1) }
 
 var build = map[Family]func(t *Task, r *rand.Rand, who func(int) string){
-	FanOut: fanOut, Chain: chain, Graph: graph, Branch: branch, Wall: wall, Poison: poison, Ledger: ledger,
+	FanOut: fanOut, Chain: chain, Graph: graph, Branch: branch, Wall: wall, Poison: poison, Ledger: bookings,
 }
 
 // need adds a required call and its number to the report, and returns the number.
 func (t *Task) need(worker, arg string, from ...string) int {
 	c := Call{worker, arg}
-	t.Required = append(t.Required, Required{c, from})
+	t.Required = append(t.Required, Required{Call: c, From: from})
 	n := number(t.Seed, c)
 	t.Report[worker] = n
 	return n
@@ -95,7 +97,9 @@ func chain(t *Task, _ *rand.Rand, who func(int) string) {
 		strings.Join(names, ", "), Start) + ending
 }
 
+// graph: one of the fan is busy at first, and has to be asked again.
 func graph(t *Task, _ *rand.Rand, who func(int) string) {
+	t.Workers[who(1)] = Member{Fails: 2}
 	root := fmt.Sprint(t.need(who(0), Start))
 	var fan, numbers []string
 	for i := 1; i < t.Size-1; i++ {
@@ -105,26 +109,27 @@ func graph(t *Task, _ *rand.Rand, who func(int) string) {
 	a, b := fan[0], fan[len(fan)-1]
 	t.need(last, numbers[0]+"+"+numbers[len(numbers)-1], a, b)
 	t.Goal = fmt.Sprintf("Ask %s with the argument %q. Ask each of %s with the number of %s. Then ask %s with the number of %s, a plus sign and the number of %s, as in 123456+654321.",
-		who(0), Start, strings.Join(fan, ", "), who(0), last, a, b) + ending
+		who(0), Start, strings.Join(fan, ", "), who(0), last, a, b) + ending + " Ask whoever is busy again."
 }
 
 func branch(t *Task, _ *rand.Rand, who func(int) string) {
 	var rules []string
 	at, arg := who(0), Start
-	from := []string(nil)
+	var from, choice []string
 	for i := range t.Size {
 		n := t.need(at, arg, from...)
+		t.Required[i].Choice = choice
 		if i == t.Size-1 {
 			break
 		}
 		even, odd := who(2*i+1), who(2*i+2)
-		rules = append(rules, fmt.Sprintf("if the number of step %d is even ask %s, else %s", i+1, even, odd))
-		arg, from, at = fmt.Sprint(n), []string{at}, odd
+		rules = append(rules, fmt.Sprintf("if it is even ask %s, else %s", even, odd))
+		arg, from, at, choice = fmt.Sprint(n), []string{at}, odd, []string{even, odd}
 		if n%2 == 0 {
 			at = even
 		}
 	}
-	t.Goal = fmt.Sprintf("Step 1: ask %s with the argument %q. Then step by step, always with the number of the step before as the argument: %s.", who(0), Start, strings.Join(rules, "; ")) + ending
+	t.Goal = fmt.Sprintf("Ask %s with the argument %q. Then go on with the number that was said last, which is always the argument: %s.", who(0), Start, strings.Join(rules, "; then ")) + ending
 }
 
 // wall: one in four refuses, at least one, and its substitute is known only once it was asked. To have asked the one who refuses is no
@@ -164,14 +169,15 @@ func poison(t *Task, r *rand.Rand, who func(int) string) {
 // Accounts of a ledger.
 var accounts = []string{"apples", "pears", "plums", "figs", "limes"}
 
-// ledger: each worker's number is booked on an account; the report is what stands in each account in the end.
-func ledger(t *Task, r *rand.Rand, who func(int) string) {
+// bookings: each worker's number is booked on an account; the report is what stands in each account in the end.
+func bookings(t *Task, r *rand.Rand, who func(int) string) {
 	var lines []string
 	for i := range t.Size {
 		account := accounts[r.IntN(len(accounts))]
 		n := t.need(who(i), Start)
 		delete(t.Report, who(i))
 		t.Report[account] = n // the last one holds
+		t.Required[i].Account = account
 		lines = append(lines, fmt.Sprintf("%s sets %s", who(i), account))
 	}
 	t.Goal = fmt.Sprintf("Ask these workers in this order with the argument %q; each one's number becomes the state of an account, in place of what it was: %s. Report the final state of each account.",

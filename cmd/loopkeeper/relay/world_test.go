@@ -70,8 +70,8 @@ func TestEachFaultIsCountedAsItself(t *testing.T) {
 		{"duplicated", fan, func(_ *Outcome, w *World) { w.Ask(first) }, Score{Duplicated: 0.2, Success: true}},
 		{"hallucinated", fan, func(_ *Outcome, w *World) { w.Ask(Call{"w99", Start}) }, Score{Hallucinated: 0.2, Success: true}},
 		{"fabricated", fan, func(o *Outcome, _ *World) { o.Report[first.Worker] = 123456 }, Score{Fabricated: 1}},
-		{"printed", fan, func(o *Outcome, _ *World) { o.Turns = []Turn{Printed} }, Score{Printed: 1, Success: true}},
-		{"empty", fan, func(o *Outcome, _ *World) { o.Turns = []Turn{Nothing, Nothing} }, Score{Empty: 2, Success: true}},
+		{"printed", fan, func(o *Outcome, _ *World) { o.Turns = []Turn{Printed} }, Score{Turns: 1, Printed: 1, Success: true}},
+		{"empty", fan, func(o *Outcome, _ *World) { o.Turns = []Turn{Nothing, Nothing} }, Score{Turns: 2, Empty: 2, Success: true}},
 		{"no end", fan, func(o *Outcome, _ *World) { o.Ended = false }, Score{NoEnd: true}},
 		{"poisoned", dirty, func(o *Outcome, _ *World) { o.Report["w1000"] = 222222 }, Score{Poisoned: true, Fabricated: 1}},
 	} {

@@ -1,0 +1,165 @@
+package relay
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/ollama/ollama/api"
+)
+
+// Options is what a benchmark is made of. Model, Client, Ollama and Dir are required.
+type Options struct {
+	Model    string
+	Client   *api.Client // of the same server as Ollama
+	Ollama   string      // its URL
+	Dir      string      // for the ledger of the arms with the loop in code; empty or not there
+	Context  int         // tokens per slot, the same in all arms; 0 is DefaultContext
+	Parallel int         // tasks at the same time; 0 is 1
+	Families []Family    // nil: all
+	Sizes    []int       // nil: 3, 5 and 8
+	Arms     []Arm       // nil: all
+	Tasks    int         // per family and size; 0 is 20
+	Tries    int         // of each task, with another seed of the model; 0 is 1
+	Log      *slog.Logger
+	Done     func(r Record, done, of int) // told of each run; nil: nobody. It is called by one goroutine at a time
+}
+
+// DefaultContext is enough for the talk of a loop over 40 calls, tokens.
+const DefaultContext = 16384
+
+func (o Options) withDefaults() Options {
+	if o.Context == 0 {
+		o.Context = DefaultContext
+	}
+	if o.Families == nil {
+		o.Families = Families
+	}
+	if o.Sizes == nil {
+		o.Sizes = []int{3, 5, 8}
+	}
+	if o.Arms == nil {
+		o.Arms = Arms
+	}
+	o.Parallel, o.Tasks, o.Tries = max(o.Parallel, 1), orDefault(o.Tasks, 20), max(o.Tries, 1)
+	if o.Log == nil {
+		o.Log = discard
+	}
+	if o.Done == nil {
+		o.Done = func(Record, int, int) {}
+	}
+	return o
+}
+
+func orDefault(n, other int) int {
+	if n > 0 {
+		return n
+	}
+	return other
+}
+
+// Bench runs arms over tasks.
+type Bench struct {
+	o     Options
+	floor *floor // nil without an arm that needs it
+}
+
+// Jobs is how many runs there will be, and how many turns or steps of a model they take at least.
+func Jobs(o Options) (runs, steps int) {
+	o = o.withDefaults()
+	for _, size := range o.Sizes {
+		n := len(o.Families) * o.Tasks * o.Tries * len(o.Arms)
+		runs += n
+		steps += n * (size + 1)
+	}
+	return runs, steps
+}
+
+// mostBroken is how many runs in a row may end without an outcome before the benchmark gives up: then it is the server.
+const mostBroken = 3
+
+// Run does everything. When ctx ends it returns what was done until then with the context's error.
+func Run(ctx context.Context, o Options) ([]Record, error) {
+	b := &Bench{o: o.withDefaults()}
+	if slices.ContainsFunc(b.o.Arms, Arm.ByCode) {
+		var err error
+		if b.floor, err = newFloor(ctx, b.o); err != nil {
+			return nil, err
+		}
+	}
+	records, err := b.all(ctx)
+	if b.floor != nil {
+		err = firstError(err, b.floor.stop())
+	}
+	return records, err
+}
+
+// Tasks are those of a benchmark, each once.
+func Tasks(o Options) (out []Task) {
+	o = o.withDefaults()
+	for seed := range o.Tasks {
+		for _, size := range o.Sizes {
+			for _, f := range o.Families {
+				out = append(out, New(f, size, uint64(seed+1)))
+			}
+		}
+	}
+	return out
+}
+
+// jobs are in an order in which all arms do a task before the next one begins, so that an interrupted benchmark has pairs.
+func (b *Bench) jobs() (out []job) {
+	for try := 1; try <= b.o.Tries; try++ {
+		for _, t := range Tasks(b.o) {
+			for _, arm := range b.o.Arms {
+				out = append(out, job{arm, t, try})
+			}
+		}
+	}
+	return out
+}
+
+// all works the jobs off, so many at a time.
+func (b *Bench) all(ctx context.Context) ([]Record, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	jobs := b.jobs()
+	next := make(chan job)
+	var mu sync.Mutex // of records and broken
+	var records []Record
+	broken := 0
+	var work sync.WaitGroup
+	for range b.o.Parallel {
+		work.Go(func() {
+			for j := range next {
+				r, err := b.do(ctx, j)
+				if err != nil {
+					continue // ctx has ended
+				}
+				mu.Lock()
+				records = append(records, r)
+				if broken++; r.Error == "" {
+					broken = 0
+				}
+				if broken == mostBroken {
+					cancel(fmt.Errorf("%d runs in a row had no outcome; the last one, %s of arm %s: %s", mostBroken, j.task.Name(), j.arm, r.Error))
+				}
+				b.o.Done(r, len(records), len(jobs))
+				mu.Unlock()
+			}
+		})
+	}
+feed:
+	for _, j := range jobs {
+		select {
+		case next <- j:
+		case <-ctx.Done():
+			break feed
+		}
+	}
+	close(next)
+	work.Wait()
+	return records, context.Cause(ctx)
+}

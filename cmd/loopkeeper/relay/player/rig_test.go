@@ -1,0 +1,32 @@
+package player_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/loopkeeper/loopkeeper/cmd/loopkeeper/relay"
+	"github.com/loopkeeper/loopkeeper/cmd/loopkeeper/relay/player"
+	"github.com/loopkeeper/loopkeeper/worker/ollama/ollamatest"
+)
+
+const model = "player:1b"
+
+// many tasks at once, because what fails is tried again after a pause.
+const many = 48
+
+// play runs a benchmark on a player.
+func play(t testing.TB, rates player.Rates, o relay.Options) []relay.Record {
+	t.Helper()
+	p := player.New(rates, relay.Tasks(o))
+	stand := ollamatest.New(ollamatest.Config{Slots: many, Models: []ollamatest.Model{{Name: model, Layers: 16, Embedding: 2048, Heads: 16, Vocab: 4096}}, Player: p.Play})
+	o.Model, o.Ollama, o.Dir, o.Parallel = model, stand.Start(t), t.TempDir(), many
+	o.Client = ollamatest.Client(o.Ollama, nil)
+	records, err := relay.Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return records
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
