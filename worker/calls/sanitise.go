@@ -35,8 +35,8 @@ func breakRune(r rune) rune {
 }
 
 // neutralise breaks the control strings of the common families visibly; everything else, and every line, stays as it is.
-// Those of one model are broken in send, over all that goes to it. Lines over 400 characters are neither cut nor broken
-// up: quotes go by line, and a line that was cut would make a quote of its end a lie.
+// Those of one model are broken in send, over all that goes to it. A line over 400 characters is left whole: quotes go by
+// line, and one that was cut here would make a quote of its end a lie. Package evidence shows such a line in numbered parts.
 func neutralise(data string) string {
 	return controlStrings.ReplaceAllStringFunc(data, func(found string) string { return strings.Map(breakRune, found) })
 }
