@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/loopkeeper/loopkeeper/cmd/loopkeeper/ui"
 )
 
 // What stands behind "Next:" can be typed: each such text of the command line's own source that begins with the program is a command that
@@ -57,6 +59,9 @@ func adviceIn(t *testing.T, dir string) map[string]string {
 				if f, ok := n.Fun.(*ast.SelectorExpr); ok && (f.Sel.Name == "WithNext" || f.Sel.Name == "next") {
 					for _, arg := range n.Args {
 						take(arg)
+						if text, ok := textOf(arg); ok && f.Sel.Name == "next" && !ui.Command(text) {
+							t.Errorf("%s: %q is no command", set.Position(arg.Pos()), text)
+						}
 					}
 				}
 			case *ast.CompositeLit: // []string{"loopkeeper …"}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os/user"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -136,7 +135,7 @@ func (a *app) answerWait(ctx context.Context, q *coordinatorv1.AnswerWaitRequest
 // unfitting adds to the refusal of an answer what would fit.
 func unfitting(ctx context.Context, c *client, q *coordinatorv1.AnswerWaitRequest, err error) error {
 	e := apierr.As(apierr.FromStatus(err))
-	if e.Code != apierr.InvalidArgument || len(e.Next) > 0 && strings.HasPrefix(e.Next[0], "loopkeeper approve") {
+	if e.Code != apierr.InvalidArgument {
 		return err
 	}
 	r, failed := c.ListWaits(ctx, &coordinatorv1.ListWaitsRequest{RunId: q.GetRunId()})
@@ -144,7 +143,7 @@ func unfitting(ctx context.Context, c *client, q *coordinatorv1.AnswerWaitReques
 		return err // what went wrong first matters more
 	}
 	for _, w := range r.GetWaits() {
-		if q.GetStep() == w.GetStep() || q.GetStep() == "" && len(r.GetWaits()) == 1 {
+		if w.GetKind() == "question" && (q.GetStep() == w.GetStep() || q.GetStep() == "" && len(r.GetWaits()) == 1) {
 			e.Next = []string{howToAnswer(w), "loopkeeper approvals " + w.GetRunId()}
 		}
 	}

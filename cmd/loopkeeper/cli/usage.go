@@ -100,7 +100,12 @@ func noneEmpty(names, needed, args []string) error {
 func unknownCommand(cmd *cobra.Command, name string) error {
 	e := usagef("unknown command %q", name)
 	for _, near := range cmd.SuggestionsFor(name) {
-		e.next = append(e.next, cmd.CommandPath()+" "+near)
+		line := cmd.CommandPath() + " " + near
+		if c, _, err := cmd.Find([]string{near}); err == nil {
+			_, needed := positionals(c.Use)
+			line = strings.Join(append([]string{line}, needed...), " ")
+		}
+		e.next = append(e.next, line)
 	}
 	return e
 }

@@ -47,7 +47,7 @@ func (a *app) verify(ctx context.Context, c *client) error {
 		err = a.printText(l.String() + text + "\n")
 	}
 	if err == nil && len(r.GetProblems()) > 0 {
-		a.next("restore a backup: stop loopkeeper up, and put the backup's folder in the place of ledger in the data folder")
+		a.note("restore a backup: stop loopkeeper up, and put the backup's folder in the place of ledger in the data folder")
 		return exitWith(exitError)
 	}
 	return err
