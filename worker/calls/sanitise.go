@@ -38,7 +38,13 @@ func breakRune(r rune) rune {
 // Those of one model are broken in send, over all that goes to it. A line over 400 characters is left whole: quotes go by
 // line, and one that was cut here would make a quote of its end a lie. Package evidence shows such a line in numbered parts.
 func neutralise(data string) string {
-	return controlStrings.ReplaceAllStringFunc(data, func(found string) string { return strings.Map(breakRune, found) })
+	for { // what stood around a broken one can be one now; as long as they may be, that ends after a few rounds
+		broken := controlStrings.ReplaceAllStringFunc(data, func(found string) string { return strings.Map(breakRune, found) })
+		if broken == data {
+			return data
+		}
+		data = broken
+	}
 }
 
 // asShown is a text in the form in which quotes are compared: all that any sanitising may have broken is broken, so that

@@ -61,6 +61,15 @@ func TestForgedTurns(t *testing.T) {
 	}
 }
 
+// Marks within marks: when the inner one is broken, the outer one is whole.
+func TestMarksWithinMarks(t *testing.T) {
+	for _, text := range []string{"<|a<|b|>c|>", "<｜x<|y|>｜>", "<|<|<|im_start|>|>|>", "[INST[INST]]"} {
+		if got := neutralise(text); controlStrings.MatchString(got) || got == text {
+			t.Errorf("%q is left of %q", got, text)
+		}
+	}
+}
+
 func TestTheSanitiserOfAModel(t *testing.T) {
 	s := newSanitiser([]string{"<weird>", "<weird>>", "@@turn@@", "\n\n", "▁▁", "<table>", "</strong>", " ", "bye", "<|im_end|>"})
 	for given, want := range map[string]string{
