@@ -37,6 +37,7 @@ type knowledge struct {
 	family     family
 	known      bool // the following are
 	thinks     bool // it can
+	sees       bool // it can be shown images
 	context    int  // tokens that it was trained for; the server gives it no more; 0: unknown
 	parameters map[string][]string
 	sanitiser  sanitiser
@@ -54,7 +55,8 @@ func (s *Models) about(ctx context.Context, o Ollama, m ollama.Model) knowledge 
 	if err != nil { // whatever it is, the call itself will meet it
 		return k
 	}
-	k.known, k.thinks, k.context, k.parameters = true, slices.Contains(f.Capabilities, "thinking"), f.ContextLength, f.Parameters
+	k.known, k.context, k.parameters = true, f.ContextLength, f.Parameters
+	k.thinks, k.sees = slices.Contains(f.Capabilities, "thinking"), slices.Contains(f.Capabilities, "vision")
 	k.sanitiser = s.sanitiser(m.Digest, f.Control)
 	return k
 }

@@ -49,6 +49,9 @@ func send(ctx context.Context, o Ollama, r turnRequest) (Turn, *failure) {
 	if r.common.Models != nil && !k.sanitiser.known {
 		t.Notes = append(t.Notes, NoteControlUnknown)
 	}
+	if len(r.images) > 0 && k.known && !k.sees { // Ollama leaves them out without a word, and the model makes something up
+		return t, &failure{BadRequest, fmt.Sprintf("%s cannot see images: name a model with vision", r.common.Model)}
+	}
 	r.prompt = k.sanitiser.clean(r.prompt)
 	t.Prompt = r.prompt
 	endpoint, think, load := modes.Chat, r.thinkFreely(k), time.Duration(0)

@@ -38,7 +38,7 @@ func (s *Server) one(b *workerv1.Body) (*string, error) {
 	return &texts[0], nil
 }
 
-// texts resolves bodies to texts. A body whose text is not what its hash says is InvalidArgument; those that came by hash
+// texts resolves bodies to texts, and images to their bytes. A body whose text is not what its hash says is InvalidArgument; those that came by hash
 // and are not here are MissingArtifact, all of them in Details.
 func (c *bodyCache) texts(bodies ...*workerv1.Body) ([]string, error) {
 	out := make([]string, 0, len(bodies))
@@ -48,9 +48,12 @@ func (c *bodyCache) texts(bodies ...*workerv1.Body) ([]string, error) {
 			continue
 		}
 		text, ok := b.GetText(), b.Text != nil
+		if b.Data != nil {
+			text, ok = string(b.GetData()), true
+		}
 		if ok {
 			if sum := sha256.Sum256([]byte(text)); hex.EncodeToString(sum[:]) != b.GetSha256() {
-				return nil, apierr.New(apierr.InvalidArgument, "the text of %s is not what its hash says", b.GetName())
+				return nil, apierr.New(apierr.InvalidArgument, "the body of %s is not what its hash says", b.GetName())
 			}
 			c.put(b.GetSha256(), text)
 		} else if text, ok = c.find(b.GetSha256()); !ok {
@@ -59,7 +62,7 @@ func (c *bodyCache) texts(bodies ...*workerv1.Body) ([]string, error) {
 		out = append(out, text)
 	}
 	if len(missing) > 0 {
-		e := apierr.New(apierr.MissingArtifact, "%d texts came by hash and are not here", len(missing))
+		e := apierr.New(apierr.MissingArtifact, "%d bodies came by hash and are not here", len(missing))
 		e.Details = missing
 		return nil, e
 	}

@@ -71,3 +71,34 @@ func TestBodyCacheIsBoundedAndKeepsWhatIsUsed(t *testing.T) {
 		t.Errorf("a text larger than the cache: %v, %d kept", err, c.order.Len())
 	}
 }
+
+// Images travel like texts: once by value, then by hash. A model that cannot see them says so: Ollama would leave them out in silence.
+func TestImagesReachModelsThatSee(t *testing.T) {
+	seeing := ollamatest.SmallPresets()[:1]
+	seeing[0].Capabilities = append(slices.Clone(seeing[0].Capabilities), "vision")
+	png := "\x89PNG\r\n\x1a\n and so on"
+	for _, sees := range []bool{true, false} {
+		config := ollamatest.Config{}
+		if sees {
+			config.Models = seeing
+		}
+		r := newRig(t, config)
+		g := request("a")
+		g.Images = []*workerv1.Body{{Sha256: sha(png), Name: "photo.png", Data: []byte(png)}}
+		out := r.mustGenerate(t, g)
+		if !sees {
+			if f := out.GetFailure(); f.GetKind() != "bad_request" || !strings.Contains(f.GetMessage(), "cannot see") {
+				t.Errorf("%v", f)
+			}
+			continue
+		}
+		again := request("b")
+		again.Images = []*workerv1.Body{byHash(png)}
+		if f := r.mustGenerate(t, again).GetFailure(); f != nil {
+			t.Errorf("by hash: %v", f)
+		}
+		if calls := r.ollama.Calls(); len(calls) != 2 || calls[0].Images != 1 || calls[1].Images != 1 {
+			t.Errorf("%+v", calls)
+		}
+	}
+}

@@ -55,13 +55,21 @@ func (s *Server) generate(r *workerv1.GenerateRequest) (*attempt, error) {
 	if err != nil {
 		return nil, err
 	}
+	seen, err := s.bodies.texts(r.GetImages()...)
+	if err != nil {
+		return nil, err
+	}
+	var images [][]byte
+	for _, body := range seen {
+		images = append(images, []byte(body))
+	}
 	common, err := s.common(r.GetCall(), r.GetModel(), r.GetSampling(), r.GetSystem(), shared)
 	if err != nil {
 		return nil, err
 	}
 	return s.start(r, r.GetCall(), r.GetModel(), func(ctx context.Context, progress func(*workerv1.Progress)) proto.Message {
 		common.Progress = s.counter(progress)
-		return s.outcome(calls.Generate(ctx, s.o.Ollama, calls.GenerateRequest{Common: common, Prompt: r.GetPrompt(), Item: item,
+		return s.outcome(calls.Generate(ctx, s.o.Ollama, calls.GenerateRequest{Common: common, Prompt: r.GetPrompt(), Item: item, Images: images,
 			Schema: r.GetSchemaJson(), Feedback: r.GetFeedback()}))
 	})
 }
@@ -139,7 +147,7 @@ func fingerprint(r proto.Message) string {
 	}
 	for _, b := range bodies {
 		if b != nil {
-			b.Text = nil
+			b.Text, b.Data = nil, nil
 		}
 	}
 	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(r)
@@ -154,7 +162,7 @@ func fingerprint(r proto.Message) string {
 func bodiesOf(r proto.Message) []*workerv1.Body {
 	switch r := r.(type) {
 	case *workerv1.GenerateRequest:
-		return append(r.GetContext(), r.GetItem())
+		return append(append(r.GetContext(), r.GetItem()), r.GetImages()...)
 	case *workerv1.PlanRequest:
 		return r.GetContext()
 	case *workerv1.EvaluateRequest:

@@ -16,6 +16,7 @@ type Call struct {
 	Model      string         `json:"model"`       // with tag
 	Key        string         `json:"key"`         // hash of the content, options and format included
 	Repetition int            `json:"repetition"`  // how often the same key came before
+	Images     int            `json:"images"`      // how many came with it
 	Prompt     string         `json:"prompt"`      // all the text of the request, "" for load and unload
 	Options    map[string]any `json:"options"`     // as sent
 	Format     string         `json:"format"`      // as sent

@@ -119,7 +119,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, g *generation) {
 	var fault Fault
 	entry := Call{Endpoint: g.endpoint, Model: m.Name, Options: g.options, Format: string(g.format)}
 	if !g.empty {
-		entry.Prompt, entry.Key = g.prompt, g.key()
+		entry.Prompt, entry.Images, entry.Key = g.prompt, g.images, g.key()
 		on := freeCall
 		if g.structured() {
 			on = valueCall
