@@ -2,12 +2,15 @@ package relay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
 
 	"github.com/ollama/ollama/api"
+
+	"github.com/loopkeeper/loopkeeper/proto/apierr"
 )
 
 // Options is what a benchmark is made of. Model, Client, Ollama and Dir are required.
@@ -60,6 +63,20 @@ func orDefault(n, other int) int {
 	return other
 }
 
+// fitContext bounds the context by what the model was trained for, as loopkeeper does: with two contexts a server would load the model
+// again for each arm.
+func (o *Options) fitContext(ctx context.Context) error {
+	r, err := o.Client.Show(ctx, &api.ShowRequest{Model: o.Model})
+	if err != nil {
+		return apierr.Wrap(err, apierr.NotFound, "ask %s about the model %s", o.Ollama, o.Model).WithNext("loopkeeper models")
+	}
+	family, _ := r.ModelInfo["general.architecture"].(string)
+	if most, ok := r.ModelInfo[family+".context_length"].(float64); ok && most > 0 {
+		o.Context = min(o.Context, int(most))
+	}
+	return nil
+}
+
 // Bench runs arms over tasks.
 type Bench struct {
 	o     Options
@@ -83,6 +100,9 @@ const mostBroken = 3
 // Run does everything. When ctx ends it returns what was done until then with the context's error.
 func Run(ctx context.Context, o Options) ([]Record, error) {
 	b := &Bench{o: o.withDefaults()}
+	if err := b.o.fitContext(ctx); err != nil {
+		return nil, err
+	}
 	if slices.ContainsFunc(b.o.Arms, Arm.ByCode) {
 		var err error
 		if b.floor, err = newFloor(ctx, b.o); err != nil {
@@ -91,7 +111,7 @@ func Run(ctx context.Context, o Options) ([]Record, error) {
 	}
 	records, err := b.all(ctx)
 	if b.floor != nil {
-		err = firstError(err, b.floor.stop())
+		err = errors.Join(err, b.floor.stop())
 	}
 	return records, err
 }

@@ -58,13 +58,17 @@ func (f *floor) run(ctx context.Context, j job, o Options) (Outcome, error) {
 	if err != nil {
 		return out, err
 	}
-	if view.Error != "" {
-		err = fmt.Errorf("the run %s: %s", view.Status, view.Error)
-	}
-	if out.Report, err = f.report(ctx, id, err); err != nil {
+	if err = f.count(ctx, id, &out); err != nil {
 		return out, err
 	}
-	return out, f.count(ctx, id, &out)
+	if view.Error != "" {
+		return out, fmt.Errorf("the run %s: %s", view.Status, view.Error)
+	}
+	if out.Cost.Calls == 0 && len(view.Failures) > 0 { // no model was ever asked
+		return out, fmt.Errorf("the run %s: %s", view.Status, view.Failures[0].Message)
+	}
+	out.Report, err = f.report(ctx, id)
+	return out, err
 }
 
 func (t Task) names() []string {
@@ -89,10 +93,10 @@ func (f *floor) end(ctx context.Context, id string) (last engine.View, err error
 	return last, ctx.Err()
 }
 
-func (f *floor) report(ctx context.Context, id string, failed error) (map[string]int, error) {
+func (f *floor) report(ctx context.Context, id string) (map[string]int, error) {
 	outputs, err := f.engine.Outputs(ctx, id)
-	if err != nil || failed != nil {
-		return nil, firstError(failed, err)
+	if err != nil {
+		return nil, err
 	}
 	var result struct{ Report map[string]int }
 	for _, o := range outputs {
@@ -101,15 +105,6 @@ func (f *floor) report(ctx context.Context, id string, failed error) (map[string
 		}
 	}
 	return result.Report, err
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // count reads from the run's events what it took and what failed.
