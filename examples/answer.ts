@@ -34,8 +34,9 @@ export default async function answer({ question, folder, model, embedder }: t.Of
   log(`${texts.length} files, the nearest is ${nearest[0]?.text.name}`);
 
   const notes = await batch({ model, items: nearest.map(({ text }) => text), prompt: `What does this say about: ${question}\n\n{{item}}` });
+  if (steps.outcome !== "plan") log.warn(`there is no plan: ${[steps.note, ...steps.questions].join(" ")}`); // the planner had to know something, or gave up
   const text = await generate({ model, prompt: `Answer: ${question}\n\n{{item}}`, item: steps.steps, context: notes.values });
-  output("judgement", await evaluate({ model, criteria: "every claim is in the notes", subject: text, sources: notes.values, goal: question }));
+  output("judgement", await evaluate({ model, criteria: ["every claim is in the notes", { text: "it is no longer than it has to be", must: false }], subject: text, sources: notes.values, goal: question }));
 
   // Another run, with its own books. Its report comes whatever its end; a detached one is only started.
   const look = await spawn({ workflow: "map", input: { model, prompt: "What is missing here?\n\n{{item}}", items: [text] } });

@@ -47,17 +47,35 @@ declare module "loopkeeper" {
     attempts: number;
   }
 
-  /** A judgement of each result by another model before it counts. */
+  /**
+   * A model's name, such as "qwen3:8b", a role, such as "judge", that the configuration gives models to, or a list of these in order
+   * of preference: the first works, and the next takes its place where it cannot. Of `evaluate` they are the judges to choose from.
+   */
+  export type Models = string | readonly string[];
+
+  /** What must hold of something that is judged. A sentence alone is one with the defaults. */
+  export interface Criterion {
+    text: string;
+    /** Without it nothing passes. Default true; others are only reported. */
+    must?: boolean;
+    /** It holds when something is not there, so that a judge has no line to show for it. */
+    absence?: boolean;
+    /** Names the subjects that judges of it were calibrated on. */
+    type?: string;
+  }
+
+  /** What must hold, one sentence each. */
+  export type Criteria = string | Criterion | readonly (string | Criterion)[];
+
+  /** A judgement of each result by other models before it counts. */
   export interface Judge {
-    /** What must hold, one sentence each. */
-    criteria: string | readonly string[];
-    model: string;
+    criteria: Criteria;
+    model: Models;
   }
 
   /** What every call of a model takes. */
   export interface Call {
-    /** A model's name, such as "qwen3:8b", or a role, such as "judge", that the configuration gives models to. */
-    model: string;
+    model: Models;
     /** The system prompt. */
     system?: string;
     /** Texts sent before the prompt. What calls share is stored once and kept warm on the node. */
@@ -166,21 +184,57 @@ declare module "loopkeeper" {
     readonly key: string;
   }
 
+  /** Somebody whom a step of a plan can be given to. */
+  export interface PlanWorker {
+    /** Up to 24 of a-z, 0-9, _ and -. */
+    readonly name: string;
+    /** What it can do, for the planner. */
+    readonly about: string;
+    /** What it does cannot be undone: a plan holds only if a worker that asks a person comes before. */
+    readonly irreversible?: boolean;
+    /** It asks a person. */
+    readonly asks?: boolean;
+  }
+
+  /** A list over which a step may do the same for each element. */
+  export interface PlanList {
+    /** Up to 24 of a-z, 0-9, _ and -. */
+    readonly name: string;
+    /** How many elements it has. */
+    readonly count: number;
+    readonly about?: string;
+  }
+
   /** One step of a plan. */
   export interface PlanStep {
     readonly id: string;
-    readonly goal: string;
-    /** Ids of the steps whose results it needs. */
-    readonly depends_on: readonly string[];
-    /** The model that the planner suggests, or "". */
-    readonly model: string;
-    /** Names of what it changes. Steps that share one do not run at the same time. */
+    /** The parts of the goal that it serves: "g1" is the first of the request's `parts`. */
+    readonly parts: readonly string[];
+    readonly instruction: string;
+    /** The name of its worker. */
+    readonly worker: string;
+    /** Names of inputs, or of what other steps write. */
+    readonly reads: readonly string[];
+    /** Names of what it writes; no other step writes them. */
     readonly writes: readonly string[];
-    /** Whether it acts on something outside. Such steps run one at a time. */
-    readonly external: boolean;
+    /** Steps that the planner put before it, although nothing of theirs is read. */
+    readonly after: readonly string[];
+    /** All steps that have to be done before, as code derived them from what is read and `after`. */
+    readonly depends_on: readonly string[];
+    /** How one can see that it is done. */
+    readonly done_when: readonly string[];
+    /** The list that it is done for each element of, or "". */
+    readonly each: string;
+    /** For each step in `depends_on` why. */
+    readonly why: { readonly [id: string]: string };
   }
 
   export interface Plan {
+    /** Only a "plan" has steps; "need_info" has questions to a person, and "impossible" says why in its note. */
+    readonly outcome: "plan" | "need_info" | "impossible";
+    /** The planner's own words. */
+    readonly note: string;
+    readonly questions: readonly string[];
     readonly steps: readonly PlanStep[];
     /** Ids in an order in which each step follows those it depends on. */
     readonly order: readonly string[];
@@ -188,30 +242,87 @@ declare module "loopkeeper" {
 
   export interface PlanRequest extends Call {
     goal: string;
+    /** The parts of the goal; each has to be served by a step. Without them the goal is one part. */
+    parts?: readonly string[];
+    /** Without them there is one that writes texts, named "write". */
+    workers?: readonly PlanWorker[];
+    /** Names of what is there to be read. */
+    inputs?: readonly string[];
+    lists?: readonly PlanList[];
+    /** What is verified, or done already: only what is left is planned. */
+    facts?: readonly string[];
+    /** What models said and nobody verified. */
+    leads?: readonly string[];
+    /** Default 8. */
     max_steps?: number;
-    /** Models that the planner may suggest. */
-    models?: readonly string[];
     feedback?: readonly string[];
   }
 
+  /** A criterion that code has judged: a test, an exit code, a size. */
+  export interface CodeCriterion {
+    readonly name: string;
+    readonly passed: boolean;
+    readonly detail?: string;
+  }
+
   export interface EvaluateRequest extends Omit<Call, "context"> {
-    /** What must hold, one sentence each. */
-    criteria: string | readonly string[];
+    criteria: Criteria;
+    /** What code has found. Where it has failed, no model is asked. */
+    code?: readonly CodeCriterion[];
     /** What is judged. */
     subject: Body;
+    /** The model that wrote the subject: none of its family judges it while there is another. By default what the subject says of itself. */
+    author?: string;
     /** What the subject is judged against; quotes are looked up in subject and sources. */
     sources?: readonly Body[];
     /** What the subject was made for. */
     goal?: string;
   }
 
+  /** A line that a judge named and code found. */
+  export interface EvaluationFact {
+    readonly criterion: string;
+    readonly quote: string;
+    /** "subject", or the name of a source. */
+    readonly in: string;
+    readonly line: number;
+  }
+
+  /** How one criterion was answered. */
+  export interface CriterionResult {
+    readonly criterion: string;
+    readonly must: boolean;
+    readonly result?: string;
+    readonly by: readonly { readonly judge: string; readonly said: string; readonly counted: string }[];
+  }
+
+  /** Who judged, and what its word is known to be worth. */
+  export interface EvaluationJudge {
+    readonly model: string;
+    readonly digest?: string;
+    readonly family: string;
+    readonly node?: string;
+    readonly calibration: "none" | "good" | "advisory";
+    /** How many subjects of each kind it was measured on, and its share of right answers on good and on bad ones. */
+    readonly n?: number;
+    readonly tpr?: number;
+    readonly tnr?: number;
+  }
+
   export interface Evaluation {
     readonly verdict: "passed" | "sent_back" | "needs_human";
+    /** The rule that made the verdict, "not_met" for example. */
+    readonly rule: string;
+    /** Made of what code found: lines that were named and are there, and the results of code. */
     readonly reasons: readonly string[];
-    /** What the judge quoted and code found. */
-    readonly facts: readonly Json[];
-    /** What the judge said and code could not verify. */
-    readonly opinions: readonly Json[];
+    readonly facts: readonly EvaluationFact[];
+    /** What judges said and code could not verify. */
+    readonly opinions: readonly string[];
+    readonly criteria: readonly CriterionResult[];
+    readonly judges: readonly EvaluationJudge[];
+    /** What was found in the subject that talks to its judge. */
+    readonly flags?: readonly string[];
+    readonly code?: readonly CodeCriterion[];
   }
 
   /** A step that failed for good. */
@@ -233,14 +344,20 @@ declare module "loopkeeper" {
     request: GenerateRequest & { item?: I; check?: (text: Text, item: I) => Checked | Promise<Checked> },
   ): Promise<Text>;
 
-  /** Splits a goal into steps that depend on each other. */
+  /**
+   * Has a model name the steps to a goal with what each reads and writes; code derives what depends on what, and refuses a plan that
+   * does not hold. Look at `outcome`: a planner may need to know something first.
+   */
   export function plan(request: PlanRequest & { check?: (plan: Plan, goal: string) => Checked | Promise<Checked> }): Promise<Plan>;
 
-  /** Has a model judge something by criteria, with quotes as evidence. Code computes the verdict. */
+  /**
+   * Has models judge something by criteria, with lines of it as evidence. Code looks the lines up and computes the verdict: with several
+   * models in `model` it takes two of different families to pass.
+   */
   export function evaluate(request: EvaluateRequest): Promise<Evaluation>;
 
   /** Turns texts into vectors. */
-  export function embed(request: { model: string; inputs: readonly Body[]; retry?: Retry; uses?: readonly string[]; label?: string }): Promise<number[][]>;
+  export function embed(request: { model: Models; inputs: readonly Body[]; retry?: Retry; uses?: readonly string[]; label?: string }): Promise<number[][]>;
 
   /**
    * Does the same for every item, in one command and as parallel as the machines allow. It never throws for an item
@@ -405,7 +522,7 @@ declare module "loopkeeper" {
     /** A person decides. A yes goes on; a no goes back, or ends the pipeline where no `back_to` is given. */
     needs_human(reason: string, options?: { back_to?: string }): Gate;
     /** What an evaluation says, as a gate. */
-    of(evaluation: Evaluation, options?: { back_to?: string }): Gate;
+    of(evaluation: Pick<Evaluation, "verdict" | "reasons">, options?: { back_to?: string }): Gate;
   };
 
   export interface PhaseReason {

@@ -118,9 +118,11 @@ func (w *world) value(r Request, body map[string]any, checked bool) json.RawMess
 		from := int(body["from"].(float64))
 		v = map[string]any{"items": w.items(from, 2, w.schemas[int(body["step"].(float64))]), "next": []any{from + 2, nil}[min(from/4, 1)]}
 	case "plan":
-		v = map[string]any{"steps": []any{map[string]any{"id": "a", "goal": "g", "depends_on": []any{}, "model": "", "writes": []any{}, "external": false}}, "order": []any{"a"}}
+		v = map[string]any{"outcome": "plan", "note": "n", "questions": []any{}, "order": []any{"s1"}, "steps": []any{map[string]any{"id": "s1", "parts": []any{"g1"},
+			"instruction": "i", "worker": "write", "reads": []any{}, "writes": []any{}, "after": []any{}, "depends_on": []any{}, "done_when": []any{"d"}, "each": "", "why": map[string]any{}}}}
 	case "evaluate":
-		v = map[string]any{"verdict": []string{"passed", "passed", "needs_human"}[w.rng.IntN(3)], "reasons": []any{"r"}, "facts": []any{}, "opinions": []any{}}
+		v = map[string]any{"verdict": []string{"passed", "passed", "needs_human"}[w.rng.IntN(3)], "rule": "all_met", "reasons": []any{"r"},
+			"facts": []any{map[string]any{"criterion": "c", "quote": "q", "in": "subject", "line": 1}}, "opinions": []any{}, "criteria": []any{}, "judges": []any{}}
 	case "embed":
 		v = map[string]any{"vectors": slices.Repeat([]any{[]any{0.5, w.rng.Float64()}}, len(body["inputs"].([]any)))}
 	case "read":

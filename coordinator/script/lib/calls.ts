@@ -5,7 +5,7 @@ import { collected } from "./collected";
 import { call, here } from "./host";
 import { withoutFacts } from "./text";
 
-const list = (criteria: string | readonly string[]) => (typeof criteria === "string" ? [criteria] : criteria);
+const list = <C>(criteria: C | readonly C[]) => (Array.isArray(criteria) ? criteria : [criteria]);
 
 /** Makes of what the script wrote what the host is sent: criteria as a list, and of a check only that there is one. */
 function judged<R extends { evaluate?: api.Judge; check?: Judging }>(request: R): object {
@@ -35,11 +35,13 @@ export function plan(request: api.PlanRequest & { check?: Judging }): Promise<ap
   return checked("plan", request, [request.goal]);
 }
 
+/** A judge must not be a relative of the subject's author: a text that a step delivered says who that is. */
 export function evaluate(request: api.EvaluateRequest): Promise<api.Evaluation> {
-  return call("evaluate", { ...request, criteria: list(request.criteria) });
+  const { author = (request.subject as Partial<api.Text> | null)?.facts?.model } = request;
+  return call("evaluate", { ...request, author, criteria: list(request.criteria) });
 }
 
-export async function embed(request: { model: string; inputs: readonly api.Body[] }): Promise<number[][]> {
+export async function embed(request: { model: api.Models; inputs: readonly api.Body[] }): Promise<number[][]> {
   return (await call<{ vectors: number[][] }>("embed", request)).vectors;
 }
 

@@ -8,17 +8,21 @@ export type Ended<T> = { step: PlanStep; value?: T; error?: any };
 
 export const failed = (kind: string, message: string) => Object.assign(new Error(message), { kind });
 
+const never = () => false;
+
 /**
  * Does each step after those it depends on and those it must not run beside. `steps` are in an order that puts both before it. It
  * does not throw: a step that fails ends with its error, and what needs it is skipped.
  */
-export async function carryOut<T>(steps: readonly PlanStep[], work: (step: PlanStep, inputs: T[]) => Promise<T>): Promise<Ended<T>[]> {
+export async function carryOut<T>(
+  steps: readonly PlanStep[], work: (step: PlanStep, inputs: T[]) => Promise<T>, irreversible: (step: PlanStep) => boolean = never,
+): Promise<Ended<T>[]> {
   const under = new Map<string, Promise<Ended<T>>>();
 
   async function one(step: PlanStep, earlier: readonly PlanStep[]): Promise<Ended<T>> {
     const needed = needs(step, steps);
     for (const other of earlier.filter(({ id }) => !needed.has(id))) {
-      const why = whyApart(step, other);
+      const why = whyApart(step, other, irreversible);
       if (why === undefined) continue;
       log(`step ${step.id} waits for ${other.id}: ${why}`);
       await under.get(other.id);

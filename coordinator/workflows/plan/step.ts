@@ -1,39 +1,108 @@
-// Does one step of a plan, and has a judge look at it.
-import { evaluate, generate, read } from "loopkeeper";
-import type { Evaluation, PlanStep, Ref, Text } from "loopkeeper";
+// Does one step of a plan, and has it judged.
+import { batch, evaluate, generate, pages, read } from "loopkeeper";
+import type { Body, CodeCriterion, Evaluation, PlanStep, Ref, Text } from "loopkeeper";
+import type { Books, Named } from "./books";
 import { failed } from "./graph";
+import { decided, permitted } from "./people";
+import { act, inputOf, named, type Crew } from "./workers";
 
-export type Done = { step: PlanStep; text: Text; evaluation: Evaluation };
-export type Crew = { model: string; judge: string; attempts: number; options?: { [name: string]: any } };
+/** What a step made: its texts by name, or what came of an act. */
+export type Made = { values: Named[]; code: CodeCriterion[] };
+export type Done = Made & { step: PlanStep; names: readonly string[]; text: boolean; verdict: string; reasons: readonly string[]; open: readonly string[] };
 
-const prompt = `Carry out one step of a plan. The results of the steps it depends on are given. Answer with the result of this step only.
-If it cannot be done before something else is, and no step of the plan does that, answer with one line: NOT IN THE PLAN: what has to be done.
+const prompt = `Carry out one step of a plan. What it reads is given. Answer with the result of this step only, and not with how to get it.
+If it cannot be done with what is given, answer with one line only: CANNOT BE DONE: what is missing.
 
 {{item}}`;
 
-export const criteria = (goal: string) => [`The text achieves this goal: ${goal}`, "It is the result itself, not a description of how to get it"];
+/** Does a step until it is accepted, within the bounds; throws what is in the way. */
+export async function doStep(step: PlanStep, crew: Crew, books: Books): Promise<Done> {
+  const given = step.reads.flatMap((name) => books.there.get(name) ?? []);
+  const done = step.each === "" ? await once(step, given, crew, books) : await forEach(step, given, crew);
+  for (const name of done.names) books.there.set(name, done.values.filter((value) => step.each !== "" || value.name === name));
+  return done;
+}
 
-/** Makes the step's text until its judge accepts it, within the bound; throws what is in the way. */
-export async function doStep(step: PlanStep, plan: readonly PlanStep[], goal: string, texts: readonly Ref[], { model, judge, attempts, options }: Crew): Promise<Done> {
-  const others = plan.map(({ id, goal }) => `- ${id}: ${goal}`).join("\n");
-  const item = `The goal of the whole: ${goal}\n\nThe plan:\n${others}\n\nYour step, ${step.id}: ${step.goal}`;
+async function once(step: PlanStep, given: Named[], crew: Crew, books: Books): Promise<Done> {
+  const input = JSON.stringify([step.worker, normalised(step.instruction), given]);
+  const hand = crew.workers[step.worker];
   const feedback: string[] = [];
-  for (let attempt = 1; ; attempt++) {
-    const text = await generate({ model, prompt, item, context: texts, options, label: step.id, ...(attempt > 1 && { feedback }) });
-    const missing = await notInThePlan(text);
-    if (missing !== undefined) throw failed("not_in_plan", missing);
-    const evaluation = await evaluate({
-      model: judge, goal: step.goal, criteria: criteria(step.goal), subject: text, sources: texts, label: `judge ${step.id}` });
-    if (evaluation.verdict === "passed") return { step, text, evaluation };
-    if (evaluation.verdict === "needs_human" || attempt >= attempts) throw failed(evaluation.verdict, evaluation.reasons.join("; "));
-    feedback.push(...evaluation.reasons);
+  for (let tries = 0; ; tries++) {
+    const made = hand.writes ? await write(step, given, crew, feedback) : await use(step, given, crew, feedback);
+    if (books.again(input, made)) throw failed("loop", "the same worker made the same of the same input again");
+    const subject = hand.writes ? await oneText(made.values) : made.values[0].body;
+    const judged = await evaluate({
+      model: crew.judge, goal: step.instruction, criteria: step.done_when, code: made.code, subject, sources: given.map(({ body }) => body), label: `judge ${step.id}` });
+    const { verdict, reasons, opinions } = await decided(`step ${step.id}`, judged, [subject], crew);
+    if (verdict === "passed") return { ...made, step, names: step.writes, text: hand.writes, verdict, reasons, open: [] };
+    if (verdict === "needs_human" || !books.mayRedo(tries)) throw Object.assign(failed(verdict, reasons.join("; ")), { opinions });
+    feedback.push(...reasons);
   }
+}
+
+/** What is judged is one text; several become one under their names. */
+export async function oneText(values: readonly Named[]): Promise<Body> {
+  if (values.length === 1) return values[0].body;
+  return (await Promise.all(values.map(async ({ name, body }) => `## ${name}\n\n${await read(body as Ref)}`))).join("\n\n");
+}
+
+const normalised = (text: string) => text.toLowerCase().split(/\W+/).join(" ").trim();
+
+/** Writes each text of a step; the later ones are given the earlier. */
+async function write(step: PlanStep, given: Named[], crew: Crew, feedback: string[]): Promise<Made> {
+  const names = step.writes.length > 0 ? step.writes : [step.id];
+  if (crew.workers[step.worker].irreversible) await permitted(step.id, step.instruction, [], crew);
+  const values: Named[] = [], code: CodeCriterion[] = [];
+  for (const name of names) {
+    const text = await generate({
+      model: crew.workers[step.worker].model ?? crew.model, options: crew.options, prompt, item: task(step, names.length > 1 ? name : undefined),
+      context: [...crew.context, ...named([...given, ...values])], label: names.length > 1 ? `${step.id} ${name}` : step.id, ...(feedback.length > 0 && { feedback }) });
+    const missing = await cannot(text);
+    if (missing !== undefined) throw failed("cannot", missing);
+    values.push({ name, body: text });
+    code.push({ name: `${name} is written`, passed: text.bytes > 0, detail: `${text.bytes} bytes` });
+  }
+  return { values, code };
+}
+
+async function use(step: PlanStep, given: Named[], crew: Crew, feedback: string[]): Promise<Made> {
+  const hand = crew.workers[step.worker];
+  const input = await inputOf(step, given, hand, crew, feedback);
+  if (hand.irreversible) await permitted(step.id, step.instruction, [input], crew);
+  const value = await act(step.id, hand, input);
+  const code = [{ name: `${step.worker} gave a result`, passed: value !== null }];
+  return { values: (step.writes.length > 0 ? step.writes : [step.id]).map((name) => ({ name, body: value as Body })), code };
+}
+
+/** Does a template step: one batch over its list, each element judged by itself. What failed of it stays open, and the rest is kept. */
+async function forEach(step: PlanStep, given: Named[], crew: Crew): Promise<Done> {
+  const { items } = crew.lists.find(({ name }) => name === step.each)!;
+  const criteria = step.done_when.map((text) => `For the element that is given: ${text}`);
+  const made = await batch({
+    model: crew.workers[step.worker].model ?? crew.model, options: crew.options, items, prompt: templateOf(step), label: step.id,
+    context: [...crew.context, ...named(given)], check: (text: Text) => text.bytes > 0 || "it is empty", evaluate: { criteria, model: crew.judge } });
+  const values: Named[] = [], open: string[] = [];
+  for await (const page of pages(made)) {
+    for (const { key, ref, bytes, failure } of page) {
+      if (failure) open.push(`${key}: ${failure.message}`);
+      else values.push({ name: key, body: { ref, name: key, bytes } as Ref });
+    }
+  }
+  if (values.length === 0) throw failed("nothing_done", `none of ${made.total} elements: ${open[0] ?? "the list is empty"}`);
+  return { values, code: [], step, names: step.writes, text: true, verdict: open.length === 0 ? "passed" : "partly", reasons: open.slice(0, 20), open };
+}
+
+// Braces of an instruction are not the place of the element.
+const templateOf = (step: PlanStep) => prompt.replace("{{item}}", () => `${task(step).replace(/\{(?=\{)|\}(?=\})/g, "$& ")}\n\nDo it for this element of ${step.each}:\n\n{{item}}`);
+
+function task({ instruction, done_when }: PlanStep, name?: string): string {
+  return `${instruction}\n\nIt is done when:\n${done_when.map((text) => `- ${text}`).join("\n")}${name === undefined ? "" : `\n\nOf this step write ${name} now, and nothing else.`}`;
 }
 
 // One line is short: what is longer is a result, and is not opened.
 const longest = 1000; // bytes
 
-async function notInThePlan(text: Text): Promise<string | undefined> {
+async function cannot(text: Text): Promise<string | undefined> {
   if (text.bytes > longest) return undefined;
-  return /^\W*NOT IN THE PLAN\W+(.+)/i.exec(await read(text))?.[1].trim();
+  return /^\W*CANNOT BE DONE\W+(.+)/i.exec(await read(text))?.[1].trim();
 }

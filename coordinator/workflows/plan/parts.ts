@@ -1,0 +1,45 @@
+// The parts of a goal: a model splits a large one, code numbers them.
+import { generate, log, t, waive } from "loopkeeper";
+import type { Input } from "../plan";
+
+/** Ids count over the whole run; a key is what books and people see. */
+export type Part = { id: string; text: string; key: string };
+
+// The text of proto/prompts/texts/split.txt.
+const instruction = "Split the goal into its independent parts. A part is something that can be done and checked by itself, in a sentence of its own. " +
+  "Together the parts are the whole goal: leave nothing out, add nothing, and keep the numbers, names and quoted words as they are. A goal that is one thing has one part.";
+const Parts = t.object({ parts: t.array(t.string({ minLength: 3, maxLength: 300 }), { minItems: 1, maxItems: 8 }) });
+
+/** Returns the parts of the goal as g1 and on. */
+export async function partsOf({ goal, parts, planner, options }: Input): Promise<Part[]> {
+  const texts = parts ?? (isLarge(goal) ? await split(goal, planner, options) : [goal]);
+  return texts.map((text, i) => ({ id: `g${i + 1}`, text, key: `g${i + 1}: ${clipped(text, 100)}` }));
+}
+
+/** A goal of several sentences, or one that lists parts. */
+const isLarge = (goal: string) => goal.split(/[.!?]+\s+(?=[^a-z\s])|\n/).filter((sentence) => /\S/.test(sentence)).length > 1;
+
+async function split(goal: string, model: string, options?: Input["options"]): Promise<string[]> {
+  try {
+    const { parts } = await generate({ model, options, prompt: `${instruction}\n\n{{item}}`, item: goal, schema: Parts, check: ({ parts }) => lost(goal, parts), label: "split" });
+    return parts;
+  } catch (error: any) {
+    if (typeof error.step !== "number") throw error;
+    log.warn(`the goal is planned as one part: ${error.message}`);
+    waive(error, "the goal is planned as one part");
+    return [goal];
+  }
+}
+
+/** What a goal names literally must not get lost: quoted words, names of files, and all that has a number. */
+function lost(goal: string, parts: readonly string[]): string[] {
+  const named = goal.replace(/^\s*\d+[.)]\s/gm, "").match(/"[^"\n]+"|[\w./-]*\d[\w./%-]*|[\w/-]+\.[a-z]{1,4}\b/g) ?? [];
+  const text = parts.join("\n");
+  return [...new Set(named.map((name) => name.replace(/[.,-]+$/, "")))].filter((name) => !text.includes(name)).map((name) => `no part names ${name}`);
+}
+
+/** A text as one line of at most so many characters. */
+export function clipped(text: string, most: number): string {
+  const line = [...text.replace(/\s+/g, " ").trim()];
+  return line.length <= most ? line.join("") : `${line.slice(0, most - 1).join("")}…`;
+}
