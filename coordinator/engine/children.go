@@ -86,6 +86,7 @@ func (e *Engine) child(parent run.Created, pos int, body json.RawMessage) (run.C
 		return run.Created{}, err
 	}
 	c.SetBy = setBy(c.Limits, nil, "parent")
+	c.Roles, c.Prompts, c.Judges = parent.Roles, parent.Prompts, parent.Judges
 	return c, e.pin(e.ctx, &c, p)
 }
 

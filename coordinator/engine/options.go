@@ -44,6 +44,8 @@ type Options struct {
 	// Submitted lists the work in a child's input that it must cover, by the parameters of its script; nil: none is. It may be called
 	// from several goroutines.
 	Submitted func(ctx context.Context, params, input json.RawMessage) ([]run.Submitted, error)
+	// Pins are what new runs keep of the settings.
+	Pins Pins
 	// DefaultLimits are the budgets of a run where its submission sets none.
 	DefaultLimits run.Limits
 	Log           *slog.Logger // nil discards

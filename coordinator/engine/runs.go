@@ -58,6 +58,9 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (id string, existing 
 	created := run.Created{Workflow: s.Workflow, BuiltIn: s.BuiltIn, Interface: s.Interface, Input: s.Input, Key: s.Key, Seed: newSeed(),
 		Priority: s.Priority, Weight: s.Weight, Limits: resolved(s.Limits, e.o.DefaultLimits), Submitted: s.Submitted, Parent: s.Parent, Base: s.Base}
 	created.SetBy = setBy(created.Limits, s.SetBy, "default")
+	if err := e.pinSettings(ctx, &created); err != nil {
+		return "", false, err
+	}
 	if err := e.pin(ctx, &created, s.Program); err != nil {
 		return "", false, err
 	}

@@ -107,6 +107,7 @@ func stateView(s *run.State, known roster, now time.Time) View {
 		Outputs: sum.Outputs, Logs: slices.Clone(s.Logs), CancelReason: sum.CancelReason, Priority: cmp.Or(sum.Priority, run.Normal), Weight: sum.Weight,
 		Active: time.Duration(sum.Active), Waits: sum.Waits, Parent: sum.Parent, Base: sum.Base, ParkedBy: sum.ParkedBy, ByCode: sum.ByCode, Handled: sum.Handled, BuiltIn: sum.BuiltIn}
 	v.Limits, v.Acceptance, v.Phases, v.Children = limitViews(s, now), acceptanceOf(s), phaseViews(s), childrenOf(s)
+	v.Roles, v.Prompts, v.Judges = s.Pinned.Roles, s.Pinned.Prompts, s.Pinned.Judges
 	_, v.ErrorStack = endError(s)
 	if s.Status.Ended() {
 		retry := retryOf(s)

@@ -39,18 +39,21 @@ type View struct {
 	Priority     run.Priority
 	Weight       float64 // share of the machines beside other runs; 0 counts as 1
 
-	Active     time.Duration   // what counts against the budget: not what was parked
-	Limits     []LimitView     // those that are set
-	Acceptance *run.Acceptance // what was expected against what was done; nil in lists, and while it is not worth its cost
-	Phases     []PhaseView     // of the pipeline in progress, or of the last one
-	Waits      int             // steps that wait for a person
-	ParkedBy   string          // why a run is suspended, as its user gave it
-	Parent     string          // the run that spawned it
-	Children   []string        // runs that it spawned, by id
-	Base       string          // the run that it took results from
-	ByCode     int             // of an ended run: expected keys that are covered only because its script says so
-	Handled    int             // of an ended run: of Items.Failed, those that do not count against it
-	Retry      *Retry          // what one can change; nil in lists, and while it goes on
+	Active     time.Duration              // what counts against the budget: not what was parked
+	Limits     []LimitView                // those that are set
+	Acceptance *run.Acceptance            // what was expected against what was done; nil in lists, and while it is not worth its cost
+	Phases     []PhaseView                // of the pipeline in progress, or of the last one
+	Waits      int                        // steps that wait for a person
+	ParkedBy   string                     // why a run is suspended, as its user gave it
+	Parent     string                     // the run that spawned it
+	Children   []string                   // runs that it spawned, by id
+	Base       string                     // the run that it took results from
+	ByCode     int                        // of an ended run: expected keys that are covered only because its script says so
+	Handled    int                        // of an ended run: of Items.Failed, those that do not count against it
+	Roles      map[string][]run.RoleModel // that the run pins; nil in lists, as Prompts and Judges
+	Prompts    map[string]string          // SHA-256 of its prompt texts, by name
+	Judges     []run.Calibrated           // what was known of judges when it began
+	Retry      *Retry                     // what one can change; nil in lists, and while it goes on
 }
 
 // LimitView is a budget of a run.
