@@ -113,9 +113,8 @@ func (a *app) tellRecording(r *source.Recorder, dir string) {
 		masked = []string{"nothing: no name, serial number or UUID was found"}
 	}
 	a.note("masked: %s", strings.Join(masked, ", "))
-	a.next("read through it, it is plain text: what is still private must not leave this machine",
-		"attach it, zipped, to an issue at "+issues,
-		"loopkeeper probe --from "+dir+"  # shows what the recording says, on any machine")
+	a.note("read through it, it is plain text: what is still private must not leave this machine; then attach it, zipped, to an issue at %s", issues)
+	a.next("loopkeeper probe --from " + dir + "  # shows what the recording says, on any machine")
 }
 
 // record prepares a recording in dir. The names of who runs this are masked wherever they stand.

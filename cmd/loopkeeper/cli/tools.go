@@ -45,7 +45,7 @@ func (a *app) listTools(ctx context.Context, c *client) error {
 		return err
 	}
 	if len(r.GetWorkspaces()) == 0 {
-		a.next("name folders under `workspaces` in the settings: loopkeeper config example")
+		a.next("loopkeeper config example  # shows how folders are named under `workspaces`")
 		return a.printText("No folder may be used.\n")
 	}
 	w := ui.Table{Width: style.Width, Columns: ui.Columns("WORKSPACE", "/FOLDER", "MAY", "LARGEST FILE")}
