@@ -1021,6 +1021,9 @@ type Run struct {
 	ByCode        int64                  `protobuf:"varint,37,opt,name=by_code,json=byCode,proto3" json:"by_code,omitempty"`      // of an ended run: expected keys that are covered only because its script says so
 	BuiltIn       bool                   `protobuf:"varint,39,opt,name=built_in,json=builtIn,proto3" json:"built_in,omitempty"`   // workflow is one of loopkeeper's own, and no user's of that name
 	Handled       int64                  `protobuf:"varint,38,opt,name=handled,proto3" json:"handled,omitempty"`                  // of an ended run: of items.failed, those that do not count against it
+	Roles         []*Role                `protobuf:"bytes,40,rep,name=roles,proto3" json:"roles,omitempty"`                       // that it pins; not in lists, as what follows
+	Prompts       []*PinnedPrompt        `protobuf:"bytes,41,rep,name=prompts,proto3" json:"prompts,omitempty"`                   // that it pins and that are not this release's own texts
+	Judges        []string               `protobuf:"bytes,42,rep,name=judges,proto3" json:"judges,omitempty"`                     // that were calibrated when it began, each with what is known of it in words
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1328,6 +1331,133 @@ func (x *Run) GetHandled() int64 {
 	return 0
 }
 
+func (x *Run) GetRoles() []*Role {
+	if x != nil {
+		return x.Roles
+	}
+	return nil
+}
+
+func (x *Run) GetPrompts() []*PinnedPrompt {
+	if x != nil {
+		return x.Prompts
+	}
+	return nil
+}
+
+func (x *Run) GetJudges() []string {
+	if x != nil {
+		return x.Judges
+	}
+	return nil
+}
+
+// Role is models that play a role, in order of preference.
+type Role struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Models        []string               `protobuf:"bytes,2,rep,name=models,proto3" json:"models,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Role) Reset() {
+	*x = Role{}
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Role) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Role) ProtoMessage() {}
+
+func (x *Role) ProtoReflect() protoreflect.Message {
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Role.ProtoReflect.Descriptor instead.
+func (*Role) Descriptor() ([]byte, []int) {
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *Role) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Role) GetModels() []string {
+	if x != nil {
+		return x.Models
+	}
+	return nil
+}
+
+// PinnedPrompt is a text that a run uses in the place of this release's.
+type PinnedPrompt struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"` // the beginning of its hash
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PinnedPrompt) Reset() {
+	*x = PinnedPrompt{}
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PinnedPrompt) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PinnedPrompt) ProtoMessage() {}
+
+func (x *PinnedPrompt) ProtoReflect() protoreflect.Message {
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PinnedPrompt.ProtoReflect.Descriptor instead.
+func (*PinnedPrompt) Descriptor() ([]byte, []int) {
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *PinnedPrompt) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PinnedPrompt) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
 // Retry says what another run that takes over what succeeded can change.
 type Retry struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1341,7 +1471,7 @@ type Retry struct {
 
 func (x *Retry) Reset() {
 	*x = Retry{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[16]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1353,7 +1483,7 @@ func (x *Retry) String() string {
 func (*Retry) ProtoMessage() {}
 
 func (x *Retry) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[16]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1366,7 +1496,7 @@ func (x *Retry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Retry.ProtoReflect.Descriptor instead.
 func (*Retry) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{16}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Retry) GetPossible() bool {
@@ -1412,7 +1542,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[17]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1424,7 +1554,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[17]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1437,7 +1567,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{17}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Limit) GetName() string {
@@ -1502,7 +1632,7 @@ type Acceptance struct {
 
 func (x *Acceptance) Reset() {
 	*x = Acceptance{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[18]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1514,7 +1644,7 @@ func (x *Acceptance) String() string {
 func (*Acceptance) ProtoMessage() {}
 
 func (x *Acceptance) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[18]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1527,7 +1657,7 @@ func (x *Acceptance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acceptance.ProtoReflect.Descriptor instead.
 func (*Acceptance) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{18}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Acceptance) GetExpected() int64 {
@@ -1621,7 +1751,7 @@ type Phase struct {
 
 func (x *Phase) Reset() {
 	*x = Phase{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[19]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1633,7 +1763,7 @@ func (x *Phase) String() string {
 func (*Phase) ProtoMessage() {}
 
 func (x *Phase) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[19]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1646,7 +1776,7 @@ func (x *Phase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Phase.ProtoReflect.Descriptor instead.
 func (*Phase) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{19}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Phase) GetPipeline() string {
@@ -1705,7 +1835,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[20]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1717,7 +1847,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[20]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1730,7 +1860,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{20}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Step) GetId() string {
@@ -1840,7 +1970,7 @@ type Counts struct {
 
 func (x *Counts) Reset() {
 	*x = Counts{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[21]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1852,7 +1982,7 @@ func (x *Counts) String() string {
 func (*Counts) ProtoMessage() {}
 
 func (x *Counts) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[21]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1865,7 +1995,7 @@ func (x *Counts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counts.ProtoReflect.Descriptor instead.
 func (*Counts) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{21}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Counts) GetTotal() int64 {
@@ -1932,7 +2062,7 @@ type NodeShare struct {
 
 func (x *NodeShare) Reset() {
 	*x = NodeShare{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[22]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1944,7 +2074,7 @@ func (x *NodeShare) String() string {
 func (*NodeShare) ProtoMessage() {}
 
 func (x *NodeShare) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[22]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1957,7 +2087,7 @@ func (x *NodeShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeShare.ProtoReflect.Descriptor instead.
 func (*NodeShare) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{22}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *NodeShare) GetNodeId() string {
@@ -2029,7 +2159,7 @@ type InFlight struct {
 
 func (x *InFlight) Reset() {
 	*x = InFlight{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[23]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2041,7 +2171,7 @@ func (x *InFlight) String() string {
 func (*InFlight) ProtoMessage() {}
 
 func (x *InFlight) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[23]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2054,7 +2184,7 @@ func (x *InFlight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InFlight.ProtoReflect.Descriptor instead.
 func (*InFlight) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{23}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *InFlight) GetStep() string {
@@ -2152,7 +2282,7 @@ type Reason struct {
 
 func (x *Reason) Reset() {
 	*x = Reason{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[24]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2164,7 +2294,7 @@ func (x *Reason) String() string {
 func (*Reason) ProtoMessage() {}
 
 func (x *Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[24]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2177,7 +2307,7 @@ func (x *Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reason.ProtoReflect.Descriptor instead.
 func (*Reason) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{24}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Reason) GetWaitingFor() string {
@@ -2217,7 +2347,7 @@ type FailureGroup struct {
 
 func (x *FailureGroup) Reset() {
 	*x = FailureGroup{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[25]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2229,7 +2359,7 @@ func (x *FailureGroup) String() string {
 func (*FailureGroup) ProtoMessage() {}
 
 func (x *FailureGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[25]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2242,7 +2372,7 @@ func (x *FailureGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailureGroup.ProtoReflect.Descriptor instead.
 func (*FailureGroup) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{25}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *FailureGroup) GetKind() string {
@@ -2311,7 +2441,7 @@ type ListRunsRequest struct {
 
 func (x *ListRunsRequest) Reset() {
 	*x = ListRunsRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[26]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2323,7 +2453,7 @@ func (x *ListRunsRequest) String() string {
 func (*ListRunsRequest) ProtoMessage() {}
 
 func (x *ListRunsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[26]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2336,7 +2466,7 @@ func (x *ListRunsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunsRequest.ProtoReflect.Descriptor instead.
 func (*ListRunsRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{26}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ListRunsRequest) GetLimit() int32 {
@@ -2362,7 +2492,7 @@ type ListRunsResponse struct {
 
 func (x *ListRunsResponse) Reset() {
 	*x = ListRunsResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[27]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2374,7 +2504,7 @@ func (x *ListRunsResponse) String() string {
 func (*ListRunsResponse) ProtoMessage() {}
 
 func (x *ListRunsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[27]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2387,7 +2517,7 @@ func (x *ListRunsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunsResponse.ProtoReflect.Descriptor instead.
 func (*ListRunsResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{27}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ListRunsResponse) GetRuns() []*Run {
@@ -2406,7 +2536,7 @@ type WatchRunRequest struct {
 
 func (x *WatchRunRequest) Reset() {
 	*x = WatchRunRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[28]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2418,7 +2548,7 @@ func (x *WatchRunRequest) String() string {
 func (*WatchRunRequest) ProtoMessage() {}
 
 func (x *WatchRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[28]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2431,7 +2561,7 @@ func (x *WatchRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunRequest.ProtoReflect.Descriptor instead.
 func (*WatchRunRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{28}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *WatchRunRequest) GetRunId() string {
@@ -2450,7 +2580,7 @@ type WatchRunResponse struct {
 
 func (x *WatchRunResponse) Reset() {
 	*x = WatchRunResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[29]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2462,7 +2592,7 @@ func (x *WatchRunResponse) String() string {
 func (*WatchRunResponse) ProtoMessage() {}
 
 func (x *WatchRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[29]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2475,7 +2605,7 @@ func (x *WatchRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunResponse.ProtoReflect.Descriptor instead.
 func (*WatchRunResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{29}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *WatchRunResponse) GetRun() *Run {
@@ -2495,7 +2625,7 @@ type CancelRunRequest struct {
 
 func (x *CancelRunRequest) Reset() {
 	*x = CancelRunRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[30]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2507,7 +2637,7 @@ func (x *CancelRunRequest) String() string {
 func (*CancelRunRequest) ProtoMessage() {}
 
 func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[30]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2520,7 +2650,7 @@ func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunRequest.ProtoReflect.Descriptor instead.
 func (*CancelRunRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{30}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *CancelRunRequest) GetRunId() string {
@@ -2546,7 +2676,7 @@ type CancelRunResponse struct {
 
 func (x *CancelRunResponse) Reset() {
 	*x = CancelRunResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[31]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2558,7 +2688,7 @@ func (x *CancelRunResponse) String() string {
 func (*CancelRunResponse) ProtoMessage() {}
 
 func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[31]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2571,7 +2701,7 @@ func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunResponse.ProtoReflect.Descriptor instead.
 func (*CancelRunResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{31}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *CancelRunResponse) GetRun() *Run {
@@ -2590,7 +2720,7 @@ type GetResultRequest struct {
 
 func (x *GetResultRequest) Reset() {
 	*x = GetResultRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[32]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2602,7 +2732,7 @@ func (x *GetResultRequest) String() string {
 func (*GetResultRequest) ProtoMessage() {}
 
 func (x *GetResultRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[32]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2615,7 +2745,7 @@ func (x *GetResultRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetResultRequest.ProtoReflect.Descriptor instead.
 func (*GetResultRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{32}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *GetResultRequest) GetRunId() string {
@@ -2635,7 +2765,7 @@ type GetResultResponse struct {
 
 func (x *GetResultResponse) Reset() {
 	*x = GetResultResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[33]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2647,7 +2777,7 @@ func (x *GetResultResponse) String() string {
 func (*GetResultResponse) ProtoMessage() {}
 
 func (x *GetResultResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[33]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2660,7 +2790,7 @@ func (x *GetResultResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetResultResponse.ProtoReflect.Descriptor instead.
 func (*GetResultResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{33}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *GetResultResponse) GetRun() *Run {
@@ -2690,7 +2820,7 @@ type Output struct {
 
 func (x *Output) Reset() {
 	*x = Output{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[34]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2702,7 +2832,7 @@ func (x *Output) String() string {
 func (*Output) ProtoMessage() {}
 
 func (x *Output) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[34]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2715,7 +2845,7 @@ func (x *Output) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Output.ProtoReflect.Descriptor instead.
 func (*Output) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{34}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Output) GetName() string {
@@ -2765,7 +2895,7 @@ type GetItemsRequest struct {
 
 func (x *GetItemsRequest) Reset() {
 	*x = GetItemsRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[35]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2777,7 +2907,7 @@ func (x *GetItemsRequest) String() string {
 func (*GetItemsRequest) ProtoMessage() {}
 
 func (x *GetItemsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[35]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2790,7 +2920,7 @@ func (x *GetItemsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetItemsRequest.ProtoReflect.Descriptor instead.
 func (*GetItemsRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{35}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *GetItemsRequest) GetRunId() string {
@@ -2832,7 +2962,7 @@ type GetItemsResponse struct {
 
 func (x *GetItemsResponse) Reset() {
 	*x = GetItemsResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[36]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2844,7 +2974,7 @@ func (x *GetItemsResponse) String() string {
 func (*GetItemsResponse) ProtoMessage() {}
 
 func (x *GetItemsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[36]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2857,7 +2987,7 @@ func (x *GetItemsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetItemsResponse.ProtoReflect.Descriptor instead.
 func (*GetItemsResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{36}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *GetItemsResponse) GetItems() []*Item {
@@ -2899,7 +3029,7 @@ type Item struct {
 
 func (x *Item) Reset() {
 	*x = Item{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[37]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2911,7 +3041,7 @@ func (x *Item) String() string {
 func (*Item) ProtoMessage() {}
 
 func (x *Item) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[37]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2924,7 +3054,7 @@ func (x *Item) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Item.ProtoReflect.Descriptor instead.
 func (*Item) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{37}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Item) GetIndex() int32 {
@@ -3008,7 +3138,7 @@ type GetTraceRequest struct {
 
 func (x *GetTraceRequest) Reset() {
 	*x = GetTraceRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[38]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3020,7 +3150,7 @@ func (x *GetTraceRequest) String() string {
 func (*GetTraceRequest) ProtoMessage() {}
 
 func (x *GetTraceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[38]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3033,7 +3163,7 @@ func (x *GetTraceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTraceRequest.ProtoReflect.Descriptor instead.
 func (*GetTraceRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{38}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *GetTraceRequest) GetRunId() string {
@@ -3069,7 +3199,7 @@ type GetTraceResponse struct {
 
 func (x *GetTraceResponse) Reset() {
 	*x = GetTraceResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[39]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3081,7 +3211,7 @@ func (x *GetTraceResponse) String() string {
 func (*GetTraceResponse) ProtoMessage() {}
 
 func (x *GetTraceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[39]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3094,7 +3224,7 @@ func (x *GetTraceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTraceResponse.ProtoReflect.Descriptor instead.
 func (*GetTraceResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{39}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *GetTraceResponse) GetSeq() int64 {
@@ -3133,7 +3263,7 @@ type ListNodesRequest struct {
 
 func (x *ListNodesRequest) Reset() {
 	*x = ListNodesRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[40]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3145,7 +3275,7 @@ func (x *ListNodesRequest) String() string {
 func (*ListNodesRequest) ProtoMessage() {}
 
 func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[40]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3158,7 +3288,7 @@ func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesRequest.ProtoReflect.Descriptor instead.
 func (*ListNodesRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{40}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{42}
 }
 
 type ListNodesResponse struct {
@@ -3170,13 +3300,14 @@ type ListNodesResponse struct {
 	Findings      []*Finding             `protobuf:"bytes,5,rep,name=findings,proto3" json:"findings,omitempty"`       // what is not as it should be between machines, or in the settings
 	Suggestions   []*Suggestion          `protobuf:"bytes,6,rep,name=suggestions,proto3" json:"suggestions,omitempty"` // downloads that would pay
 	Pins          []*Pin                 `protobuf:"bytes,7,rep,name=pins,proto3" json:"pins,omitempty"`
+	Roles         []*Role                `protobuf:"bytes,8,rep,name=roles,proto3" json:"roles,omitempty"` // as the settings have them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListNodesResponse) Reset() {
 	*x = ListNodesResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[41]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3188,7 +3319,7 @@ func (x *ListNodesResponse) String() string {
 func (*ListNodesResponse) ProtoMessage() {}
 
 func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[41]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3201,7 +3332,7 @@ func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesResponse.ProtoReflect.Descriptor instead.
 func (*ListNodesResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{41}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ListNodesResponse) GetNodes() []*Node {
@@ -3253,6 +3384,13 @@ func (x *ListNodesResponse) GetPins() []*Pin {
 	return nil
 }
 
+func (x *ListNodesResponse) GetRoles() []*Role {
+	if x != nil {
+		return x.Roles
+	}
+	return nil
+}
+
 // ModelQueue is what waits for a model.
 type ModelQueue struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3266,7 +3404,7 @@ type ModelQueue struct {
 
 func (x *ModelQueue) Reset() {
 	*x = ModelQueue{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[42]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3278,7 +3416,7 @@ func (x *ModelQueue) String() string {
 func (*ModelQueue) ProtoMessage() {}
 
 func (x *ModelQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[42]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3291,7 +3429,7 @@ func (x *ModelQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelQueue.ProtoReflect.Descriptor instead.
 func (*ModelQueue) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{42}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ModelQueue) GetModel() string {
@@ -3337,7 +3475,7 @@ type ResourceUse struct {
 
 func (x *ResourceUse) Reset() {
 	*x = ResourceUse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[43]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3349,7 +3487,7 @@ func (x *ResourceUse) String() string {
 func (*ResourceUse) ProtoMessage() {}
 
 func (x *ResourceUse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[43]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3362,7 +3500,7 @@ func (x *ResourceUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceUse.ProtoReflect.Descriptor instead.
 func (*ResourceUse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{43}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ResourceUse) GetName() string {
@@ -3421,7 +3559,7 @@ type Finding struct {
 
 func (x *Finding) Reset() {
 	*x = Finding{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[44]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3433,7 +3571,7 @@ func (x *Finding) String() string {
 func (*Finding) ProtoMessage() {}
 
 func (x *Finding) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[44]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3446,7 +3584,7 @@ func (x *Finding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finding.ProtoReflect.Descriptor instead.
 func (*Finding) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{44}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Finding) GetCode() string {
@@ -3498,7 +3636,7 @@ type Suggestion struct {
 
 func (x *Suggestion) Reset() {
 	*x = Suggestion{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[45]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3510,7 +3648,7 @@ func (x *Suggestion) String() string {
 func (*Suggestion) ProtoMessage() {}
 
 func (x *Suggestion) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[45]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3523,7 +3661,7 @@ func (x *Suggestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suggestion.ProtoReflect.Descriptor instead.
 func (*Suggestion) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{45}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Suggestion) GetModel() string {
@@ -3572,7 +3710,7 @@ type Pin struct {
 
 func (x *Pin) Reset() {
 	*x = Pin{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[46]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3584,7 +3722,7 @@ func (x *Pin) String() string {
 func (*Pin) ProtoMessage() {}
 
 func (x *Pin) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[46]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3597,7 +3735,7 @@ func (x *Pin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pin.ProtoReflect.Descriptor instead.
 func (*Pin) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{46}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Pin) GetModel() string {
@@ -3640,7 +3778,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[47]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3652,7 +3790,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[47]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3665,7 +3803,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{47}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Node) GetId() string {
@@ -3817,7 +3955,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[48]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3829,7 +3967,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[48]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3842,7 +3980,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{48}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Claim) GetModel() string {
@@ -3961,7 +4099,7 @@ type PoolUse struct {
 
 func (x *PoolUse) Reset() {
 	*x = PoolUse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[49]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3973,7 +4111,7 @@ func (x *PoolUse) String() string {
 func (*PoolUse) ProtoMessage() {}
 
 func (x *PoolUse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[49]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3986,7 +4124,7 @@ func (x *PoolUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolUse.ProtoReflect.Descriptor instead.
 func (*PoolUse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{49}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *PoolUse) GetId() string {
@@ -4065,7 +4203,7 @@ type Incident struct {
 
 func (x *Incident) Reset() {
 	*x = Incident{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[50]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4077,7 +4215,7 @@ func (x *Incident) String() string {
 func (*Incident) ProtoMessage() {}
 
 func (x *Incident) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[50]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4090,7 +4228,7 @@ func (x *Incident) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Incident.ProtoReflect.Descriptor instead.
 func (*Incident) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{50}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Incident) GetTime() *timestamppb.Timestamp {
@@ -4135,7 +4273,7 @@ type Pull struct {
 
 func (x *Pull) Reset() {
 	*x = Pull{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[51]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4147,7 +4285,7 @@ func (x *Pull) String() string {
 func (*Pull) ProtoMessage() {}
 
 func (x *Pull) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[51]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4160,7 +4298,7 @@ func (x *Pull) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pull.ProtoReflect.Descriptor instead.
 func (*Pull) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{51}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Pull) GetModel() string {
@@ -4213,7 +4351,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[52]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4225,7 +4363,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[52]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4238,7 +4376,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{52}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ExplainRequest) GetSubject() isExplainRequest_Subject {
@@ -4309,7 +4447,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[53]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4321,7 +4459,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[53]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4334,7 +4472,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{53}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ExplainResponse) GetExplanations() []*Explanation {
@@ -4390,7 +4528,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[54]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4402,7 +4540,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[54]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4415,7 +4553,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{54}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Explanation) GetSubject() string {
@@ -4502,7 +4640,7 @@ type Need struct {
 
 func (x *Need) Reset() {
 	*x = Need{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[55]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4514,7 +4652,7 @@ func (x *Need) String() string {
 func (*Need) ProtoMessage() {}
 
 func (x *Need) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[55]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4527,7 +4665,7 @@ func (x *Need) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Need.ProtoReflect.Descriptor instead.
 func (*Need) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{55}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Need) GetWeightsBytes() uint64 {
@@ -4591,7 +4729,7 @@ type NodeVerdict struct {
 
 func (x *NodeVerdict) Reset() {
 	*x = NodeVerdict{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[56]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4603,7 +4741,7 @@ func (x *NodeVerdict) String() string {
 func (*NodeVerdict) ProtoMessage() {}
 
 func (x *NodeVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[56]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4616,7 +4754,7 @@ func (x *NodeVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeVerdict.ProtoReflect.Descriptor instead.
 func (*NodeVerdict) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{56}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *NodeVerdict) GetNode() string {
@@ -4709,7 +4847,7 @@ type FitRequest struct {
 
 func (x *FitRequest) Reset() {
 	*x = FitRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[57]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4721,7 +4859,7 @@ func (x *FitRequest) String() string {
 func (*FitRequest) ProtoMessage() {}
 
 func (x *FitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[57]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4734,7 +4872,7 @@ func (x *FitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FitRequest.ProtoReflect.Descriptor instead.
 func (*FitRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{57}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *FitRequest) GetModel() string {
@@ -4786,7 +4924,7 @@ type FitResponse struct {
 
 func (x *FitResponse) Reset() {
 	*x = FitResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[58]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4798,7 +4936,7 @@ func (x *FitResponse) String() string {
 func (*FitResponse) ProtoMessage() {}
 
 func (x *FitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[58]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4811,7 +4949,7 @@ func (x *FitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FitResponse.ProtoReflect.Descriptor instead.
 func (*FitResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{58}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *FitResponse) GetModel() string {
@@ -4880,7 +5018,7 @@ type NodeFit struct {
 
 func (x *NodeFit) Reset() {
 	*x = NodeFit{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[59]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4892,7 +5030,7 @@ func (x *NodeFit) String() string {
 func (*NodeFit) ProtoMessage() {}
 
 func (x *NodeFit) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[59]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4905,7 +5043,7 @@ func (x *NodeFit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeFit.ProtoReflect.Descriptor instead.
 func (*NodeFit) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{59}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *NodeFit) GetNode() string {
@@ -5032,7 +5170,7 @@ type Eviction struct {
 
 func (x *Eviction) Reset() {
 	*x = Eviction{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[60]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5044,7 +5182,7 @@ func (x *Eviction) String() string {
 func (*Eviction) ProtoMessage() {}
 
 func (x *Eviction) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[60]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5057,7 +5195,7 @@ func (x *Eviction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Eviction.ProtoReflect.Descriptor instead.
 func (*Eviction) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{60}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Eviction) GetModel() string {
@@ -5092,7 +5230,7 @@ type UseNodeRequest struct {
 
 func (x *UseNodeRequest) Reset() {
 	*x = UseNodeRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[61]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5104,7 +5242,7 @@ func (x *UseNodeRequest) String() string {
 func (*UseNodeRequest) ProtoMessage() {}
 
 func (x *UseNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[61]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5117,7 +5255,7 @@ func (x *UseNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UseNodeRequest.ProtoReflect.Descriptor instead.
 func (*UseNodeRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{61}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *UseNodeRequest) GetNode() string {
@@ -5151,7 +5289,7 @@ type UseNodeResponse struct {
 
 func (x *UseNodeResponse) Reset() {
 	*x = UseNodeResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[62]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5163,7 +5301,7 @@ func (x *UseNodeResponse) String() string {
 func (*UseNodeResponse) ProtoMessage() {}
 
 func (x *UseNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[62]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5176,7 +5314,7 @@ func (x *UseNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UseNodeResponse.ProtoReflect.Descriptor instead.
 func (*UseNodeResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{62}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *UseNodeResponse) GetNode() *Node {
@@ -5204,7 +5342,7 @@ type PullModelRequest struct {
 
 func (x *PullModelRequest) Reset() {
 	*x = PullModelRequest{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[63]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5216,7 +5354,7 @@ func (x *PullModelRequest) String() string {
 func (*PullModelRequest) ProtoMessage() {}
 
 func (x *PullModelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[63]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5229,7 +5367,7 @@ func (x *PullModelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullModelRequest.ProtoReflect.Descriptor instead.
 func (*PullModelRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{63}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *PullModelRequest) GetModel() string {
@@ -5266,7 +5404,7 @@ type PullModelResponse struct {
 
 func (x *PullModelResponse) Reset() {
 	*x = PullModelResponse{}
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[64]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5278,7 +5416,7 @@ func (x *PullModelResponse) String() string {
 func (*PullModelResponse) ProtoMessage() {}
 
 func (x *PullModelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[64]
+	mi := &file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5291,7 +5429,7 @@ func (x *PullModelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullModelResponse.ProtoReflect.Descriptor instead.
 func (*PullModelResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{64}
+	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *PullModelResponse) GetNode() string {
@@ -5402,7 +5540,7 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\rGetRunRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\"B\n" +
 	"\x0eGetRunResponse\x120\n" +
-	"\x03run\x18\x01 \x01(\v2\x1e.loopkeeper.coordinator.v1.RunR\x03run\"\xbb\v\n" +
+	"\x03run\x18\x01 \x01(\v2\x1e.loopkeeper.coordinator.v1.RunR\x03run\"\xcd\f\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\bworkflow\x18\x02 \x01(\tR\bworkflow\x12\x14\n" +
@@ -5446,7 +5584,16 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\x05retry\x18$ \x01(\v2 .loopkeeper.coordinator.v1.RetryR\x05retry\x12\x17\n" +
 	"\aby_code\x18% \x01(\x03R\x06byCode\x12\x19\n" +
 	"\bbuilt_in\x18' \x01(\bR\abuiltIn\x12\x18\n" +
-	"\ahandled\x18& \x01(\x03R\ahandled\"_\n" +
+	"\ahandled\x18& \x01(\x03R\ahandled\x125\n" +
+	"\x05roles\x18( \x03(\v2\x1f.loopkeeper.coordinator.v1.RoleR\x05roles\x12A\n" +
+	"\aprompts\x18) \x03(\v2'.loopkeeper.coordinator.v1.PinnedPromptR\aprompts\x12\x16\n" +
+	"\x06judges\x18* \x03(\tR\x06judges\"2\n" +
+	"\x04Role\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06models\x18\x02 \x03(\tR\x06models\"<\n" +
+	"\fPinnedPrompt\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\"_\n" +
 	"\x05Retry\x12\x1a\n" +
 	"\bpossible\x18\x01 \x01(\bR\bpossible\x12\x14\n" +
 	"\x05helps\x18\x02 \x01(\bR\x05helps\x12\x10\n" +
@@ -5600,7 +5747,7 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x12\n" +
 	"\x04kind\x18\x03 \x01(\tR\x04kind\x12!\n" +
 	"\fpayload_json\x18\x04 \x01(\fR\vpayloadJson\"\x12\n" +
-	"\x10ListNodesRequest\"\xae\x03\n" +
+	"\x10ListNodesRequest\"\xe5\x03\n" +
 	"\x11ListNodesResponse\x125\n" +
 	"\x05nodes\x18\x01 \x03(\v2\x1f.loopkeeper.coordinator.v1.NodeR\x05nodes\x12\x1e\n" +
 	"\n" +
@@ -5610,7 +5757,8 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\tresources\x18\x04 \x03(\v2&.loopkeeper.coordinator.v1.ResourceUseR\tresources\x12>\n" +
 	"\bfindings\x18\x05 \x03(\v2\".loopkeeper.coordinator.v1.FindingR\bfindings\x12G\n" +
 	"\vsuggestions\x18\x06 \x03(\v2%.loopkeeper.coordinator.v1.SuggestionR\vsuggestions\x122\n" +
-	"\x04pins\x18\a \x03(\v2\x1e.loopkeeper.coordinator.v1.PinR\x04pins\"o\n" +
+	"\x04pins\x18\a \x03(\v2\x1e.loopkeeper.coordinator.v1.PinR\x04pins\x125\n" +
+	"\x05roles\x18\b \x03(\v2\x1f.loopkeeper.coordinator.v1.RoleR\x05roles\"o\n" +
 	"\n" +
 	"ModelQueue\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x18\n" +
@@ -5849,7 +5997,7 @@ func file_loopkeeper_coordinator_v1_coordinator_proto_rawDescGZIP() []byte {
 	return file_loopkeeper_coordinator_v1_coordinator_proto_rawDescData
 }
 
-var file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
+var file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes = make([]protoimpl.MessageInfo, 68)
 var file_loopkeeper_coordinator_v1_coordinator_proto_goTypes = []any{
 	(*InfoRequest)(nil),              // 0: loopkeeper.coordinator.v1.InfoRequest
 	(*InfoResponse)(nil),             // 1: loopkeeper.coordinator.v1.InfoResponse
@@ -5867,163 +6015,168 @@ var file_loopkeeper_coordinator_v1_coordinator_proto_goTypes = []any{
 	(*GetRunRequest)(nil),            // 13: loopkeeper.coordinator.v1.GetRunRequest
 	(*GetRunResponse)(nil),           // 14: loopkeeper.coordinator.v1.GetRunResponse
 	(*Run)(nil),                      // 15: loopkeeper.coordinator.v1.Run
-	(*Retry)(nil),                    // 16: loopkeeper.coordinator.v1.Retry
-	(*Limit)(nil),                    // 17: loopkeeper.coordinator.v1.Limit
-	(*Acceptance)(nil),               // 18: loopkeeper.coordinator.v1.Acceptance
-	(*Phase)(nil),                    // 19: loopkeeper.coordinator.v1.Phase
-	(*Step)(nil),                     // 20: loopkeeper.coordinator.v1.Step
-	(*Counts)(nil),                   // 21: loopkeeper.coordinator.v1.Counts
-	(*NodeShare)(nil),                // 22: loopkeeper.coordinator.v1.NodeShare
-	(*InFlight)(nil),                 // 23: loopkeeper.coordinator.v1.InFlight
-	(*Reason)(nil),                   // 24: loopkeeper.coordinator.v1.Reason
-	(*FailureGroup)(nil),             // 25: loopkeeper.coordinator.v1.FailureGroup
-	(*ListRunsRequest)(nil),          // 26: loopkeeper.coordinator.v1.ListRunsRequest
-	(*ListRunsResponse)(nil),         // 27: loopkeeper.coordinator.v1.ListRunsResponse
-	(*WatchRunRequest)(nil),          // 28: loopkeeper.coordinator.v1.WatchRunRequest
-	(*WatchRunResponse)(nil),         // 29: loopkeeper.coordinator.v1.WatchRunResponse
-	(*CancelRunRequest)(nil),         // 30: loopkeeper.coordinator.v1.CancelRunRequest
-	(*CancelRunResponse)(nil),        // 31: loopkeeper.coordinator.v1.CancelRunResponse
-	(*GetResultRequest)(nil),         // 32: loopkeeper.coordinator.v1.GetResultRequest
-	(*GetResultResponse)(nil),        // 33: loopkeeper.coordinator.v1.GetResultResponse
-	(*Output)(nil),                   // 34: loopkeeper.coordinator.v1.Output
-	(*GetItemsRequest)(nil),          // 35: loopkeeper.coordinator.v1.GetItemsRequest
-	(*GetItemsResponse)(nil),         // 36: loopkeeper.coordinator.v1.GetItemsResponse
-	(*Item)(nil),                     // 37: loopkeeper.coordinator.v1.Item
-	(*GetTraceRequest)(nil),          // 38: loopkeeper.coordinator.v1.GetTraceRequest
-	(*GetTraceResponse)(nil),         // 39: loopkeeper.coordinator.v1.GetTraceResponse
-	(*ListNodesRequest)(nil),         // 40: loopkeeper.coordinator.v1.ListNodesRequest
-	(*ListNodesResponse)(nil),        // 41: loopkeeper.coordinator.v1.ListNodesResponse
-	(*ModelQueue)(nil),               // 42: loopkeeper.coordinator.v1.ModelQueue
-	(*ResourceUse)(nil),              // 43: loopkeeper.coordinator.v1.ResourceUse
-	(*Finding)(nil),                  // 44: loopkeeper.coordinator.v1.Finding
-	(*Suggestion)(nil),               // 45: loopkeeper.coordinator.v1.Suggestion
-	(*Pin)(nil),                      // 46: loopkeeper.coordinator.v1.Pin
-	(*Node)(nil),                     // 47: loopkeeper.coordinator.v1.Node
-	(*Claim)(nil),                    // 48: loopkeeper.coordinator.v1.Claim
-	(*PoolUse)(nil),                  // 49: loopkeeper.coordinator.v1.PoolUse
-	(*Incident)(nil),                 // 50: loopkeeper.coordinator.v1.Incident
-	(*Pull)(nil),                     // 51: loopkeeper.coordinator.v1.Pull
-	(*ExplainRequest)(nil),           // 52: loopkeeper.coordinator.v1.ExplainRequest
-	(*ExplainResponse)(nil),          // 53: loopkeeper.coordinator.v1.ExplainResponse
-	(*Explanation)(nil),              // 54: loopkeeper.coordinator.v1.Explanation
-	(*Need)(nil),                     // 55: loopkeeper.coordinator.v1.Need
-	(*NodeVerdict)(nil),              // 56: loopkeeper.coordinator.v1.NodeVerdict
-	(*FitRequest)(nil),               // 57: loopkeeper.coordinator.v1.FitRequest
-	(*FitResponse)(nil),              // 58: loopkeeper.coordinator.v1.FitResponse
-	(*NodeFit)(nil),                  // 59: loopkeeper.coordinator.v1.NodeFit
-	(*Eviction)(nil),                 // 60: loopkeeper.coordinator.v1.Eviction
-	(*UseNodeRequest)(nil),           // 61: loopkeeper.coordinator.v1.UseNodeRequest
-	(*UseNodeResponse)(nil),          // 62: loopkeeper.coordinator.v1.UseNodeResponse
-	(*PullModelRequest)(nil),         // 63: loopkeeper.coordinator.v1.PullModelRequest
-	(*PullModelResponse)(nil),        // 64: loopkeeper.coordinator.v1.PullModelResponse
-	nil,                              // 65: loopkeeper.coordinator.v1.SubmitRequest.LimitsEntry
-	(*timestamppb.Timestamp)(nil),    // 66: google.protobuf.Timestamp
-	(*v1.NodeReport)(nil),            // 67: loopkeeper.worker.v1.NodeReport
-	(*v1.Shape)(nil),                 // 68: loopkeeper.worker.v1.Shape
+	(*Role)(nil),                     // 16: loopkeeper.coordinator.v1.Role
+	(*PinnedPrompt)(nil),             // 17: loopkeeper.coordinator.v1.PinnedPrompt
+	(*Retry)(nil),                    // 18: loopkeeper.coordinator.v1.Retry
+	(*Limit)(nil),                    // 19: loopkeeper.coordinator.v1.Limit
+	(*Acceptance)(nil),               // 20: loopkeeper.coordinator.v1.Acceptance
+	(*Phase)(nil),                    // 21: loopkeeper.coordinator.v1.Phase
+	(*Step)(nil),                     // 22: loopkeeper.coordinator.v1.Step
+	(*Counts)(nil),                   // 23: loopkeeper.coordinator.v1.Counts
+	(*NodeShare)(nil),                // 24: loopkeeper.coordinator.v1.NodeShare
+	(*InFlight)(nil),                 // 25: loopkeeper.coordinator.v1.InFlight
+	(*Reason)(nil),                   // 26: loopkeeper.coordinator.v1.Reason
+	(*FailureGroup)(nil),             // 27: loopkeeper.coordinator.v1.FailureGroup
+	(*ListRunsRequest)(nil),          // 28: loopkeeper.coordinator.v1.ListRunsRequest
+	(*ListRunsResponse)(nil),         // 29: loopkeeper.coordinator.v1.ListRunsResponse
+	(*WatchRunRequest)(nil),          // 30: loopkeeper.coordinator.v1.WatchRunRequest
+	(*WatchRunResponse)(nil),         // 31: loopkeeper.coordinator.v1.WatchRunResponse
+	(*CancelRunRequest)(nil),         // 32: loopkeeper.coordinator.v1.CancelRunRequest
+	(*CancelRunResponse)(nil),        // 33: loopkeeper.coordinator.v1.CancelRunResponse
+	(*GetResultRequest)(nil),         // 34: loopkeeper.coordinator.v1.GetResultRequest
+	(*GetResultResponse)(nil),        // 35: loopkeeper.coordinator.v1.GetResultResponse
+	(*Output)(nil),                   // 36: loopkeeper.coordinator.v1.Output
+	(*GetItemsRequest)(nil),          // 37: loopkeeper.coordinator.v1.GetItemsRequest
+	(*GetItemsResponse)(nil),         // 38: loopkeeper.coordinator.v1.GetItemsResponse
+	(*Item)(nil),                     // 39: loopkeeper.coordinator.v1.Item
+	(*GetTraceRequest)(nil),          // 40: loopkeeper.coordinator.v1.GetTraceRequest
+	(*GetTraceResponse)(nil),         // 41: loopkeeper.coordinator.v1.GetTraceResponse
+	(*ListNodesRequest)(nil),         // 42: loopkeeper.coordinator.v1.ListNodesRequest
+	(*ListNodesResponse)(nil),        // 43: loopkeeper.coordinator.v1.ListNodesResponse
+	(*ModelQueue)(nil),               // 44: loopkeeper.coordinator.v1.ModelQueue
+	(*ResourceUse)(nil),              // 45: loopkeeper.coordinator.v1.ResourceUse
+	(*Finding)(nil),                  // 46: loopkeeper.coordinator.v1.Finding
+	(*Suggestion)(nil),               // 47: loopkeeper.coordinator.v1.Suggestion
+	(*Pin)(nil),                      // 48: loopkeeper.coordinator.v1.Pin
+	(*Node)(nil),                     // 49: loopkeeper.coordinator.v1.Node
+	(*Claim)(nil),                    // 50: loopkeeper.coordinator.v1.Claim
+	(*PoolUse)(nil),                  // 51: loopkeeper.coordinator.v1.PoolUse
+	(*Incident)(nil),                 // 52: loopkeeper.coordinator.v1.Incident
+	(*Pull)(nil),                     // 53: loopkeeper.coordinator.v1.Pull
+	(*ExplainRequest)(nil),           // 54: loopkeeper.coordinator.v1.ExplainRequest
+	(*ExplainResponse)(nil),          // 55: loopkeeper.coordinator.v1.ExplainResponse
+	(*Explanation)(nil),              // 56: loopkeeper.coordinator.v1.Explanation
+	(*Need)(nil),                     // 57: loopkeeper.coordinator.v1.Need
+	(*NodeVerdict)(nil),              // 58: loopkeeper.coordinator.v1.NodeVerdict
+	(*FitRequest)(nil),               // 59: loopkeeper.coordinator.v1.FitRequest
+	(*FitResponse)(nil),              // 60: loopkeeper.coordinator.v1.FitResponse
+	(*NodeFit)(nil),                  // 61: loopkeeper.coordinator.v1.NodeFit
+	(*Eviction)(nil),                 // 62: loopkeeper.coordinator.v1.Eviction
+	(*UseNodeRequest)(nil),           // 63: loopkeeper.coordinator.v1.UseNodeRequest
+	(*UseNodeResponse)(nil),          // 64: loopkeeper.coordinator.v1.UseNodeResponse
+	(*PullModelRequest)(nil),         // 65: loopkeeper.coordinator.v1.PullModelRequest
+	(*PullModelResponse)(nil),        // 66: loopkeeper.coordinator.v1.PullModelResponse
+	nil,                              // 67: loopkeeper.coordinator.v1.SubmitRequest.LimitsEntry
+	(*timestamppb.Timestamp)(nil),    // 68: google.protobuf.Timestamp
+	(*v1.NodeReport)(nil),            // 69: loopkeeper.worker.v1.NodeReport
+	(*v1.Shape)(nil),                 // 70: loopkeeper.worker.v1.Shape
 }
 var file_loopkeeper_coordinator_v1_coordinator_proto_depIdxs = []int32{
 	6,  // 0: loopkeeper.coordinator.v1.PutArtifactResponse.ref:type_name -> loopkeeper.coordinator.v1.Ref
 	7,  // 1: loopkeeper.coordinator.v1.DescribeWorkflowRequest.bundle:type_name -> loopkeeper.coordinator.v1.Bundle
 	7,  // 2: loopkeeper.coordinator.v1.SubmitRequest.bundle:type_name -> loopkeeper.coordinator.v1.Bundle
-	65, // 3: loopkeeper.coordinator.v1.SubmitRequest.limits:type_name -> loopkeeper.coordinator.v1.SubmitRequest.LimitsEntry
+	67, // 3: loopkeeper.coordinator.v1.SubmitRequest.limits:type_name -> loopkeeper.coordinator.v1.SubmitRequest.LimitsEntry
 	12, // 4: loopkeeper.coordinator.v1.SubmitResponse.fits:type_name -> loopkeeper.coordinator.v1.ModelFit
-	54, // 5: loopkeeper.coordinator.v1.ModelFit.explanation:type_name -> loopkeeper.coordinator.v1.Explanation
+	56, // 5: loopkeeper.coordinator.v1.ModelFit.explanation:type_name -> loopkeeper.coordinator.v1.Explanation
 	15, // 6: loopkeeper.coordinator.v1.GetRunResponse.run:type_name -> loopkeeper.coordinator.v1.Run
-	66, // 7: loopkeeper.coordinator.v1.Run.created:type_name -> google.protobuf.Timestamp
-	66, // 8: loopkeeper.coordinator.v1.Run.started:type_name -> google.protobuf.Timestamp
-	66, // 9: loopkeeper.coordinator.v1.Run.ended:type_name -> google.protobuf.Timestamp
-	20, // 10: loopkeeper.coordinator.v1.Run.steps:type_name -> loopkeeper.coordinator.v1.Step
-	21, // 11: loopkeeper.coordinator.v1.Run.items:type_name -> loopkeeper.coordinator.v1.Counts
-	22, // 12: loopkeeper.coordinator.v1.Run.nodes:type_name -> loopkeeper.coordinator.v1.NodeShare
-	23, // 13: loopkeeper.coordinator.v1.Run.in_flight:type_name -> loopkeeper.coordinator.v1.InFlight
-	24, // 14: loopkeeper.coordinator.v1.Run.waiting:type_name -> loopkeeper.coordinator.v1.Reason
-	25, // 15: loopkeeper.coordinator.v1.Run.failures:type_name -> loopkeeper.coordinator.v1.FailureGroup
-	17, // 16: loopkeeper.coordinator.v1.Run.limits:type_name -> loopkeeper.coordinator.v1.Limit
-	18, // 17: loopkeeper.coordinator.v1.Run.acceptance:type_name -> loopkeeper.coordinator.v1.Acceptance
-	19, // 18: loopkeeper.coordinator.v1.Run.phases:type_name -> loopkeeper.coordinator.v1.Phase
-	16, // 19: loopkeeper.coordinator.v1.Run.retry:type_name -> loopkeeper.coordinator.v1.Retry
-	21, // 20: loopkeeper.coordinator.v1.Step.items:type_name -> loopkeeper.coordinator.v1.Counts
-	66, // 21: loopkeeper.coordinator.v1.Step.started:type_name -> google.protobuf.Timestamp
-	66, // 22: loopkeeper.coordinator.v1.Step.ended:type_name -> google.protobuf.Timestamp
-	66, // 23: loopkeeper.coordinator.v1.InFlight.since:type_name -> google.protobuf.Timestamp
-	15, // 24: loopkeeper.coordinator.v1.ListRunsResponse.runs:type_name -> loopkeeper.coordinator.v1.Run
-	15, // 25: loopkeeper.coordinator.v1.WatchRunResponse.run:type_name -> loopkeeper.coordinator.v1.Run
-	15, // 26: loopkeeper.coordinator.v1.CancelRunResponse.run:type_name -> loopkeeper.coordinator.v1.Run
-	15, // 27: loopkeeper.coordinator.v1.GetResultResponse.run:type_name -> loopkeeper.coordinator.v1.Run
-	34, // 28: loopkeeper.coordinator.v1.GetResultResponse.outputs:type_name -> loopkeeper.coordinator.v1.Output
-	6,  // 29: loopkeeper.coordinator.v1.Output.ref:type_name -> loopkeeper.coordinator.v1.Ref
-	37, // 30: loopkeeper.coordinator.v1.GetItemsResponse.items:type_name -> loopkeeper.coordinator.v1.Item
-	66, // 31: loopkeeper.coordinator.v1.GetTraceResponse.time:type_name -> google.protobuf.Timestamp
-	47, // 32: loopkeeper.coordinator.v1.ListNodesResponse.nodes:type_name -> loopkeeper.coordinator.v1.Node
-	42, // 33: loopkeeper.coordinator.v1.ListNodesResponse.waiting:type_name -> loopkeeper.coordinator.v1.ModelQueue
-	43, // 34: loopkeeper.coordinator.v1.ListNodesResponse.resources:type_name -> loopkeeper.coordinator.v1.ResourceUse
-	44, // 35: loopkeeper.coordinator.v1.ListNodesResponse.findings:type_name -> loopkeeper.coordinator.v1.Finding
-	45, // 36: loopkeeper.coordinator.v1.ListNodesResponse.suggestions:type_name -> loopkeeper.coordinator.v1.Suggestion
-	46, // 37: loopkeeper.coordinator.v1.ListNodesResponse.pins:type_name -> loopkeeper.coordinator.v1.Pin
-	66, // 38: loopkeeper.coordinator.v1.Node.last_seen:type_name -> google.protobuf.Timestamp
-	67, // 39: loopkeeper.coordinator.v1.Node.report:type_name -> loopkeeper.worker.v1.NodeReport
-	48, // 40: loopkeeper.coordinator.v1.Node.claims:type_name -> loopkeeper.coordinator.v1.Claim
-	66, // 41: loopkeeper.coordinator.v1.Node.until:type_name -> google.protobuf.Timestamp
-	49, // 42: loopkeeper.coordinator.v1.Node.pools:type_name -> loopkeeper.coordinator.v1.PoolUse
-	50, // 43: loopkeeper.coordinator.v1.Node.incidents:type_name -> loopkeeper.coordinator.v1.Incident
-	51, // 44: loopkeeper.coordinator.v1.Node.pulls:type_name -> loopkeeper.coordinator.v1.Pull
-	66, // 45: loopkeeper.coordinator.v1.Claim.since:type_name -> google.protobuf.Timestamp
-	66, // 46: loopkeeper.coordinator.v1.Claim.idle:type_name -> google.protobuf.Timestamp
-	66, // 47: loopkeeper.coordinator.v1.Incident.time:type_name -> google.protobuf.Timestamp
-	54, // 48: loopkeeper.coordinator.v1.ExplainResponse.explanations:type_name -> loopkeeper.coordinator.v1.Explanation
-	54, // 49: loopkeeper.coordinator.v1.ExplainResponse.decisions:type_name -> loopkeeper.coordinator.v1.Explanation
-	50, // 50: loopkeeper.coordinator.v1.ExplainResponse.incidents:type_name -> loopkeeper.coordinator.v1.Incident
-	45, // 51: loopkeeper.coordinator.v1.ExplainResponse.suggestions:type_name -> loopkeeper.coordinator.v1.Suggestion
-	44, // 52: loopkeeper.coordinator.v1.ExplainResponse.findings:type_name -> loopkeeper.coordinator.v1.Finding
-	56, // 53: loopkeeper.coordinator.v1.Explanation.nodes:type_name -> loopkeeper.coordinator.v1.NodeVerdict
-	55, // 54: loopkeeper.coordinator.v1.Explanation.need:type_name -> loopkeeper.coordinator.v1.Need
-	66, // 55: loopkeeper.coordinator.v1.Explanation.at:type_name -> google.protobuf.Timestamp
-	68, // 56: loopkeeper.coordinator.v1.FitRequest.shape:type_name -> loopkeeper.worker.v1.Shape
-	59, // 57: loopkeeper.coordinator.v1.FitResponse.nodes:type_name -> loopkeeper.coordinator.v1.NodeFit
-	55, // 58: loopkeeper.coordinator.v1.NodeFit.need:type_name -> loopkeeper.coordinator.v1.Need
-	49, // 59: loopkeeper.coordinator.v1.NodeFit.pools:type_name -> loopkeeper.coordinator.v1.PoolUse
-	60, // 60: loopkeeper.coordinator.v1.NodeFit.evict:type_name -> loopkeeper.coordinator.v1.Eviction
-	47, // 61: loopkeeper.coordinator.v1.UseNodeResponse.node:type_name -> loopkeeper.coordinator.v1.Node
-	51, // 62: loopkeeper.coordinator.v1.PullModelResponse.pull:type_name -> loopkeeper.coordinator.v1.Pull
-	0,  // 63: loopkeeper.coordinator.v1.CoordinatorService.Info:input_type -> loopkeeper.coordinator.v1.InfoRequest
-	2,  // 64: loopkeeper.coordinator.v1.CoordinatorService.PutArtifact:input_type -> loopkeeper.coordinator.v1.PutArtifactRequest
-	4,  // 65: loopkeeper.coordinator.v1.CoordinatorService.GetArtifact:input_type -> loopkeeper.coordinator.v1.GetArtifactRequest
-	8,  // 66: loopkeeper.coordinator.v1.CoordinatorService.DescribeWorkflow:input_type -> loopkeeper.coordinator.v1.DescribeWorkflowRequest
-	10, // 67: loopkeeper.coordinator.v1.CoordinatorService.Submit:input_type -> loopkeeper.coordinator.v1.SubmitRequest
-	13, // 68: loopkeeper.coordinator.v1.CoordinatorService.GetRun:input_type -> loopkeeper.coordinator.v1.GetRunRequest
-	26, // 69: loopkeeper.coordinator.v1.CoordinatorService.ListRuns:input_type -> loopkeeper.coordinator.v1.ListRunsRequest
-	28, // 70: loopkeeper.coordinator.v1.CoordinatorService.WatchRun:input_type -> loopkeeper.coordinator.v1.WatchRunRequest
-	30, // 71: loopkeeper.coordinator.v1.CoordinatorService.CancelRun:input_type -> loopkeeper.coordinator.v1.CancelRunRequest
-	32, // 72: loopkeeper.coordinator.v1.CoordinatorService.GetResult:input_type -> loopkeeper.coordinator.v1.GetResultRequest
-	35, // 73: loopkeeper.coordinator.v1.CoordinatorService.GetItems:input_type -> loopkeeper.coordinator.v1.GetItemsRequest
-	38, // 74: loopkeeper.coordinator.v1.CoordinatorService.GetTrace:input_type -> loopkeeper.coordinator.v1.GetTraceRequest
-	40, // 75: loopkeeper.coordinator.v1.CoordinatorService.ListNodes:input_type -> loopkeeper.coordinator.v1.ListNodesRequest
-	52, // 76: loopkeeper.coordinator.v1.CoordinatorService.Explain:input_type -> loopkeeper.coordinator.v1.ExplainRequest
-	57, // 77: loopkeeper.coordinator.v1.CoordinatorService.Fit:input_type -> loopkeeper.coordinator.v1.FitRequest
-	61, // 78: loopkeeper.coordinator.v1.CoordinatorService.UseNode:input_type -> loopkeeper.coordinator.v1.UseNodeRequest
-	63, // 79: loopkeeper.coordinator.v1.CoordinatorService.PullModel:input_type -> loopkeeper.coordinator.v1.PullModelRequest
-	1,  // 80: loopkeeper.coordinator.v1.CoordinatorService.Info:output_type -> loopkeeper.coordinator.v1.InfoResponse
-	3,  // 81: loopkeeper.coordinator.v1.CoordinatorService.PutArtifact:output_type -> loopkeeper.coordinator.v1.PutArtifactResponse
-	5,  // 82: loopkeeper.coordinator.v1.CoordinatorService.GetArtifact:output_type -> loopkeeper.coordinator.v1.GetArtifactResponse
-	9,  // 83: loopkeeper.coordinator.v1.CoordinatorService.DescribeWorkflow:output_type -> loopkeeper.coordinator.v1.DescribeWorkflowResponse
-	11, // 84: loopkeeper.coordinator.v1.CoordinatorService.Submit:output_type -> loopkeeper.coordinator.v1.SubmitResponse
-	14, // 85: loopkeeper.coordinator.v1.CoordinatorService.GetRun:output_type -> loopkeeper.coordinator.v1.GetRunResponse
-	27, // 86: loopkeeper.coordinator.v1.CoordinatorService.ListRuns:output_type -> loopkeeper.coordinator.v1.ListRunsResponse
-	29, // 87: loopkeeper.coordinator.v1.CoordinatorService.WatchRun:output_type -> loopkeeper.coordinator.v1.WatchRunResponse
-	31, // 88: loopkeeper.coordinator.v1.CoordinatorService.CancelRun:output_type -> loopkeeper.coordinator.v1.CancelRunResponse
-	33, // 89: loopkeeper.coordinator.v1.CoordinatorService.GetResult:output_type -> loopkeeper.coordinator.v1.GetResultResponse
-	36, // 90: loopkeeper.coordinator.v1.CoordinatorService.GetItems:output_type -> loopkeeper.coordinator.v1.GetItemsResponse
-	39, // 91: loopkeeper.coordinator.v1.CoordinatorService.GetTrace:output_type -> loopkeeper.coordinator.v1.GetTraceResponse
-	41, // 92: loopkeeper.coordinator.v1.CoordinatorService.ListNodes:output_type -> loopkeeper.coordinator.v1.ListNodesResponse
-	53, // 93: loopkeeper.coordinator.v1.CoordinatorService.Explain:output_type -> loopkeeper.coordinator.v1.ExplainResponse
-	58, // 94: loopkeeper.coordinator.v1.CoordinatorService.Fit:output_type -> loopkeeper.coordinator.v1.FitResponse
-	62, // 95: loopkeeper.coordinator.v1.CoordinatorService.UseNode:output_type -> loopkeeper.coordinator.v1.UseNodeResponse
-	64, // 96: loopkeeper.coordinator.v1.CoordinatorService.PullModel:output_type -> loopkeeper.coordinator.v1.PullModelResponse
-	80, // [80:97] is the sub-list for method output_type
-	63, // [63:80] is the sub-list for method input_type
-	63, // [63:63] is the sub-list for extension type_name
-	63, // [63:63] is the sub-list for extension extendee
-	0,  // [0:63] is the sub-list for field type_name
+	68, // 7: loopkeeper.coordinator.v1.Run.created:type_name -> google.protobuf.Timestamp
+	68, // 8: loopkeeper.coordinator.v1.Run.started:type_name -> google.protobuf.Timestamp
+	68, // 9: loopkeeper.coordinator.v1.Run.ended:type_name -> google.protobuf.Timestamp
+	22, // 10: loopkeeper.coordinator.v1.Run.steps:type_name -> loopkeeper.coordinator.v1.Step
+	23, // 11: loopkeeper.coordinator.v1.Run.items:type_name -> loopkeeper.coordinator.v1.Counts
+	24, // 12: loopkeeper.coordinator.v1.Run.nodes:type_name -> loopkeeper.coordinator.v1.NodeShare
+	25, // 13: loopkeeper.coordinator.v1.Run.in_flight:type_name -> loopkeeper.coordinator.v1.InFlight
+	26, // 14: loopkeeper.coordinator.v1.Run.waiting:type_name -> loopkeeper.coordinator.v1.Reason
+	27, // 15: loopkeeper.coordinator.v1.Run.failures:type_name -> loopkeeper.coordinator.v1.FailureGroup
+	19, // 16: loopkeeper.coordinator.v1.Run.limits:type_name -> loopkeeper.coordinator.v1.Limit
+	20, // 17: loopkeeper.coordinator.v1.Run.acceptance:type_name -> loopkeeper.coordinator.v1.Acceptance
+	21, // 18: loopkeeper.coordinator.v1.Run.phases:type_name -> loopkeeper.coordinator.v1.Phase
+	18, // 19: loopkeeper.coordinator.v1.Run.retry:type_name -> loopkeeper.coordinator.v1.Retry
+	16, // 20: loopkeeper.coordinator.v1.Run.roles:type_name -> loopkeeper.coordinator.v1.Role
+	17, // 21: loopkeeper.coordinator.v1.Run.prompts:type_name -> loopkeeper.coordinator.v1.PinnedPrompt
+	23, // 22: loopkeeper.coordinator.v1.Step.items:type_name -> loopkeeper.coordinator.v1.Counts
+	68, // 23: loopkeeper.coordinator.v1.Step.started:type_name -> google.protobuf.Timestamp
+	68, // 24: loopkeeper.coordinator.v1.Step.ended:type_name -> google.protobuf.Timestamp
+	68, // 25: loopkeeper.coordinator.v1.InFlight.since:type_name -> google.protobuf.Timestamp
+	15, // 26: loopkeeper.coordinator.v1.ListRunsResponse.runs:type_name -> loopkeeper.coordinator.v1.Run
+	15, // 27: loopkeeper.coordinator.v1.WatchRunResponse.run:type_name -> loopkeeper.coordinator.v1.Run
+	15, // 28: loopkeeper.coordinator.v1.CancelRunResponse.run:type_name -> loopkeeper.coordinator.v1.Run
+	15, // 29: loopkeeper.coordinator.v1.GetResultResponse.run:type_name -> loopkeeper.coordinator.v1.Run
+	36, // 30: loopkeeper.coordinator.v1.GetResultResponse.outputs:type_name -> loopkeeper.coordinator.v1.Output
+	6,  // 31: loopkeeper.coordinator.v1.Output.ref:type_name -> loopkeeper.coordinator.v1.Ref
+	39, // 32: loopkeeper.coordinator.v1.GetItemsResponse.items:type_name -> loopkeeper.coordinator.v1.Item
+	68, // 33: loopkeeper.coordinator.v1.GetTraceResponse.time:type_name -> google.protobuf.Timestamp
+	49, // 34: loopkeeper.coordinator.v1.ListNodesResponse.nodes:type_name -> loopkeeper.coordinator.v1.Node
+	44, // 35: loopkeeper.coordinator.v1.ListNodesResponse.waiting:type_name -> loopkeeper.coordinator.v1.ModelQueue
+	45, // 36: loopkeeper.coordinator.v1.ListNodesResponse.resources:type_name -> loopkeeper.coordinator.v1.ResourceUse
+	46, // 37: loopkeeper.coordinator.v1.ListNodesResponse.findings:type_name -> loopkeeper.coordinator.v1.Finding
+	47, // 38: loopkeeper.coordinator.v1.ListNodesResponse.suggestions:type_name -> loopkeeper.coordinator.v1.Suggestion
+	48, // 39: loopkeeper.coordinator.v1.ListNodesResponse.pins:type_name -> loopkeeper.coordinator.v1.Pin
+	16, // 40: loopkeeper.coordinator.v1.ListNodesResponse.roles:type_name -> loopkeeper.coordinator.v1.Role
+	68, // 41: loopkeeper.coordinator.v1.Node.last_seen:type_name -> google.protobuf.Timestamp
+	69, // 42: loopkeeper.coordinator.v1.Node.report:type_name -> loopkeeper.worker.v1.NodeReport
+	50, // 43: loopkeeper.coordinator.v1.Node.claims:type_name -> loopkeeper.coordinator.v1.Claim
+	68, // 44: loopkeeper.coordinator.v1.Node.until:type_name -> google.protobuf.Timestamp
+	51, // 45: loopkeeper.coordinator.v1.Node.pools:type_name -> loopkeeper.coordinator.v1.PoolUse
+	52, // 46: loopkeeper.coordinator.v1.Node.incidents:type_name -> loopkeeper.coordinator.v1.Incident
+	53, // 47: loopkeeper.coordinator.v1.Node.pulls:type_name -> loopkeeper.coordinator.v1.Pull
+	68, // 48: loopkeeper.coordinator.v1.Claim.since:type_name -> google.protobuf.Timestamp
+	68, // 49: loopkeeper.coordinator.v1.Claim.idle:type_name -> google.protobuf.Timestamp
+	68, // 50: loopkeeper.coordinator.v1.Incident.time:type_name -> google.protobuf.Timestamp
+	56, // 51: loopkeeper.coordinator.v1.ExplainResponse.explanations:type_name -> loopkeeper.coordinator.v1.Explanation
+	56, // 52: loopkeeper.coordinator.v1.ExplainResponse.decisions:type_name -> loopkeeper.coordinator.v1.Explanation
+	52, // 53: loopkeeper.coordinator.v1.ExplainResponse.incidents:type_name -> loopkeeper.coordinator.v1.Incident
+	47, // 54: loopkeeper.coordinator.v1.ExplainResponse.suggestions:type_name -> loopkeeper.coordinator.v1.Suggestion
+	46, // 55: loopkeeper.coordinator.v1.ExplainResponse.findings:type_name -> loopkeeper.coordinator.v1.Finding
+	58, // 56: loopkeeper.coordinator.v1.Explanation.nodes:type_name -> loopkeeper.coordinator.v1.NodeVerdict
+	57, // 57: loopkeeper.coordinator.v1.Explanation.need:type_name -> loopkeeper.coordinator.v1.Need
+	68, // 58: loopkeeper.coordinator.v1.Explanation.at:type_name -> google.protobuf.Timestamp
+	70, // 59: loopkeeper.coordinator.v1.FitRequest.shape:type_name -> loopkeeper.worker.v1.Shape
+	61, // 60: loopkeeper.coordinator.v1.FitResponse.nodes:type_name -> loopkeeper.coordinator.v1.NodeFit
+	57, // 61: loopkeeper.coordinator.v1.NodeFit.need:type_name -> loopkeeper.coordinator.v1.Need
+	51, // 62: loopkeeper.coordinator.v1.NodeFit.pools:type_name -> loopkeeper.coordinator.v1.PoolUse
+	62, // 63: loopkeeper.coordinator.v1.NodeFit.evict:type_name -> loopkeeper.coordinator.v1.Eviction
+	49, // 64: loopkeeper.coordinator.v1.UseNodeResponse.node:type_name -> loopkeeper.coordinator.v1.Node
+	53, // 65: loopkeeper.coordinator.v1.PullModelResponse.pull:type_name -> loopkeeper.coordinator.v1.Pull
+	0,  // 66: loopkeeper.coordinator.v1.CoordinatorService.Info:input_type -> loopkeeper.coordinator.v1.InfoRequest
+	2,  // 67: loopkeeper.coordinator.v1.CoordinatorService.PutArtifact:input_type -> loopkeeper.coordinator.v1.PutArtifactRequest
+	4,  // 68: loopkeeper.coordinator.v1.CoordinatorService.GetArtifact:input_type -> loopkeeper.coordinator.v1.GetArtifactRequest
+	8,  // 69: loopkeeper.coordinator.v1.CoordinatorService.DescribeWorkflow:input_type -> loopkeeper.coordinator.v1.DescribeWorkflowRequest
+	10, // 70: loopkeeper.coordinator.v1.CoordinatorService.Submit:input_type -> loopkeeper.coordinator.v1.SubmitRequest
+	13, // 71: loopkeeper.coordinator.v1.CoordinatorService.GetRun:input_type -> loopkeeper.coordinator.v1.GetRunRequest
+	28, // 72: loopkeeper.coordinator.v1.CoordinatorService.ListRuns:input_type -> loopkeeper.coordinator.v1.ListRunsRequest
+	30, // 73: loopkeeper.coordinator.v1.CoordinatorService.WatchRun:input_type -> loopkeeper.coordinator.v1.WatchRunRequest
+	32, // 74: loopkeeper.coordinator.v1.CoordinatorService.CancelRun:input_type -> loopkeeper.coordinator.v1.CancelRunRequest
+	34, // 75: loopkeeper.coordinator.v1.CoordinatorService.GetResult:input_type -> loopkeeper.coordinator.v1.GetResultRequest
+	37, // 76: loopkeeper.coordinator.v1.CoordinatorService.GetItems:input_type -> loopkeeper.coordinator.v1.GetItemsRequest
+	40, // 77: loopkeeper.coordinator.v1.CoordinatorService.GetTrace:input_type -> loopkeeper.coordinator.v1.GetTraceRequest
+	42, // 78: loopkeeper.coordinator.v1.CoordinatorService.ListNodes:input_type -> loopkeeper.coordinator.v1.ListNodesRequest
+	54, // 79: loopkeeper.coordinator.v1.CoordinatorService.Explain:input_type -> loopkeeper.coordinator.v1.ExplainRequest
+	59, // 80: loopkeeper.coordinator.v1.CoordinatorService.Fit:input_type -> loopkeeper.coordinator.v1.FitRequest
+	63, // 81: loopkeeper.coordinator.v1.CoordinatorService.UseNode:input_type -> loopkeeper.coordinator.v1.UseNodeRequest
+	65, // 82: loopkeeper.coordinator.v1.CoordinatorService.PullModel:input_type -> loopkeeper.coordinator.v1.PullModelRequest
+	1,  // 83: loopkeeper.coordinator.v1.CoordinatorService.Info:output_type -> loopkeeper.coordinator.v1.InfoResponse
+	3,  // 84: loopkeeper.coordinator.v1.CoordinatorService.PutArtifact:output_type -> loopkeeper.coordinator.v1.PutArtifactResponse
+	5,  // 85: loopkeeper.coordinator.v1.CoordinatorService.GetArtifact:output_type -> loopkeeper.coordinator.v1.GetArtifactResponse
+	9,  // 86: loopkeeper.coordinator.v1.CoordinatorService.DescribeWorkflow:output_type -> loopkeeper.coordinator.v1.DescribeWorkflowResponse
+	11, // 87: loopkeeper.coordinator.v1.CoordinatorService.Submit:output_type -> loopkeeper.coordinator.v1.SubmitResponse
+	14, // 88: loopkeeper.coordinator.v1.CoordinatorService.GetRun:output_type -> loopkeeper.coordinator.v1.GetRunResponse
+	29, // 89: loopkeeper.coordinator.v1.CoordinatorService.ListRuns:output_type -> loopkeeper.coordinator.v1.ListRunsResponse
+	31, // 90: loopkeeper.coordinator.v1.CoordinatorService.WatchRun:output_type -> loopkeeper.coordinator.v1.WatchRunResponse
+	33, // 91: loopkeeper.coordinator.v1.CoordinatorService.CancelRun:output_type -> loopkeeper.coordinator.v1.CancelRunResponse
+	35, // 92: loopkeeper.coordinator.v1.CoordinatorService.GetResult:output_type -> loopkeeper.coordinator.v1.GetResultResponse
+	38, // 93: loopkeeper.coordinator.v1.CoordinatorService.GetItems:output_type -> loopkeeper.coordinator.v1.GetItemsResponse
+	41, // 94: loopkeeper.coordinator.v1.CoordinatorService.GetTrace:output_type -> loopkeeper.coordinator.v1.GetTraceResponse
+	43, // 95: loopkeeper.coordinator.v1.CoordinatorService.ListNodes:output_type -> loopkeeper.coordinator.v1.ListNodesResponse
+	55, // 96: loopkeeper.coordinator.v1.CoordinatorService.Explain:output_type -> loopkeeper.coordinator.v1.ExplainResponse
+	60, // 97: loopkeeper.coordinator.v1.CoordinatorService.Fit:output_type -> loopkeeper.coordinator.v1.FitResponse
+	64, // 98: loopkeeper.coordinator.v1.CoordinatorService.UseNode:output_type -> loopkeeper.coordinator.v1.UseNodeResponse
+	66, // 99: loopkeeper.coordinator.v1.CoordinatorService.PullModel:output_type -> loopkeeper.coordinator.v1.PullModelResponse
+	83, // [83:100] is the sub-list for method output_type
+	66, // [66:83] is the sub-list for method input_type
+	66, // [66:66] is the sub-list for extension type_name
+	66, // [66:66] is the sub-list for extension extendee
+	0,  // [0:66] is the sub-list for field type_name
 }
 
 func init() { file_loopkeeper_coordinator_v1_coordinator_proto_init() }
@@ -6040,21 +6193,21 @@ func file_loopkeeper_coordinator_v1_coordinator_proto_init() {
 		(*SubmitRequest_BuiltIn)(nil),
 		(*SubmitRequest_Bundle)(nil),
 	}
-	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[48].OneofWrappers = []any{}
-	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[49].OneofWrappers = []any{}
-	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[52].OneofWrappers = []any{
+	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[50].OneofWrappers = []any{}
+	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[51].OneofWrappers = []any{}
+	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[54].OneofWrappers = []any{
 		(*ExplainRequest_Model)(nil),
 		(*ExplainRequest_RunId)(nil),
 	}
-	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[56].OneofWrappers = []any{}
-	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[59].OneofWrappers = []any{}
+	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[58].OneofWrappers = []any{}
+	file_loopkeeper_coordinator_v1_coordinator_proto_msgTypes[61].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc), len(file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   66,
+			NumMessages:   68,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
