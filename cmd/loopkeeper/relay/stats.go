@@ -28,27 +28,31 @@ func Wilson(hits, n int) Interval {
 	return Interval{p, max(0, mid-half), min(1, mid+half)}
 }
 
-// Bootstrap is the percentile interval of a mean over runs, which are what is drawn again: calls of one run go wrong together.
-func Bootstrap(values []float64, seed uint64) Interval {
-	if len(values) == 0 {
-		return Interval{High: math.Inf(1)}
+// Bootstrap is the percentile interval of the rate of hits among chances, of each of which every run has some. Runs are what is drawn
+// again, because what happens within one goes together.
+func Bootstrap(hits, chances []float64, seed uint64) Interval {
+	rate := func(pick func(i int) int) float64 {
+		h, c := 0.0, 0.0
+		for i := range hits {
+			h, c = h+hits[pick(i)], c+chances[pick(i)]
+		}
+		return h / max(c, 1)
+	}
+	if len(hits) == 0 {
+		return Interval{High: 1}
 	}
 	const rounds = 2000
 	r := rand.New(rand.NewPCG(seed, 1))
-	means := make([]float64, rounds)
-	for i := range means {
-		sum := 0.0
-		for range values {
-			sum += values[r.IntN(len(values))]
+	drawn := make([]int, len(hits))
+	rates := make([]float64, rounds)
+	for i := range rates {
+		for k := range drawn {
+			drawn[k] = r.IntN(len(hits))
 		}
-		means[i] = sum / float64(len(values))
+		rates[i] = rate(func(k int) int { return drawn[k] })
 	}
-	slices.Sort(means)
-	mean := 0.0
-	for _, v := range values {
-		mean += v
-	}
-	return Interval{mean / float64(len(values)), means[rounds*25/1000], means[rounds*975/1000]}
+	slices.Sort(rates)
+	return Interval{rate(func(k int) int { return k }), rates[rounds*25/1000], rates[rounds*975/1000]}
 }
 
 // McNemar is the exact two-sided p of pairs of runs of the same task: better are those that only the first arm ended well, worse those

@@ -140,8 +140,12 @@ func TestStatistics(t *testing.T) {
 	if got := PassAll([]int{3}, []int{5}, 2); !near(got, 0.3) { // (3 choose 2) / (5 choose 2)
 		t.Errorf("pass^2 is %g", got)
 	}
-	even := Bootstrap([]float64{0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1}, 1)
-	if even.Rate != 0.5 || !even.Holds(0.5) || even.Low < 0.2 || even.High > 0.8 {
-		t.Errorf("%+v", even)
+	hits, chances := []float64{}, []float64{}
+	for i := range 20 {
+		hits, chances = append(hits, float64(i%2)), append(chances, 2)
+	}
+	quarter := Bootstrap(hits, chances, 1)
+	if quarter.Rate != 0.25 || quarter.Low < 0.1 || quarter.Low > 0.2 || quarter.High < 0.3 || quarter.High > 0.4 {
+		t.Errorf("%+v", quarter) // by hand: ±1.96 × 0.25 ÷ √20
 	}
 }

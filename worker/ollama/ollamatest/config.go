@@ -37,6 +37,7 @@ type Config struct {
 	Models        []Model       `yaml:"models"`         // installed; nil = SmallPresets
 	Registry      []Model       `yaml:"registry"`       // what pull finds beside the presets
 	Faults        []Fault       `yaml:"faults"`
+	Player        Player        `yaml:"-"` // answers in place of the stand-in's own words
 }
 
 // complete fills in defaults and refuses what makes no sense.

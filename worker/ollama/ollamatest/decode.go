@@ -91,7 +91,7 @@ func (s *Server) answer(ctx context.Context, out *lines, g *generation, r *runne
 
 // finish sends the last line, or breaks off where a fault wants it.
 func finish(out *lines, g *generation, o output, all line, m api.Metrics) (string, error) {
-	last := line{done: true, reason: o.reason, metrics: m}
+	last := line{done: true, reason: o.reason, metrics: m, calls: g.calls}
 	if !g.stream {
 		last.thinking, last.content = all.thinking, all.content
 	}
@@ -135,6 +135,9 @@ func (s *Server) compose(g *generation, opts api.Options, fault Fault, room int)
 		o.content = append(o.content[:len(o.content)/2], slices.Repeat([]string{"\n"}, 31)...)
 	}
 	o.evaluated = len(o.thinking) + len(o.content)
+	for _, c := range g.calls {
+		o.evaluated += len(tokens(c.Function.Name + c.Function.Arguments.String()))
+	}
 	if g.twoPasses() {
 		o.evaluated = len(o.content) // only the second pass is reported
 	}
@@ -162,6 +165,10 @@ func (g *generation) twoPasses() bool {
 
 // say is what the model would answer, struck by the fault.
 func (s *Server) say(g *generation, opts api.Options, fault Fault) (thinking, content string, err error) {
+	if said, ok := s.played(g, opts); ok {
+		g.calls = said.Calls
+		return said.Thinking, said.Content, nil
+	}
 	req := g.request(opts, fault)
 	if g.thinks() {
 		thinking = answer.Thoughts(req)

@@ -24,8 +24,11 @@ type generation struct {
 	asked     string // model name as the client wrote it
 	model     Model
 	system    string
-	user      string // what the answer is made from
-	prompt    string // all text, for counting
+	user      string        // what the answer is made from
+	prompt    string        // all text, for counting
+	messages  []api.Message // of a chat
+	tools     api.Tools
+	calls     []api.ToolCall // that a player answered with
 	images    int
 	format    json.RawMessage // nil when free
 	think     *api.ThinkValue
@@ -45,6 +48,7 @@ type line struct {
 	thinking, content string
 	done              bool
 	reason            string
+	calls             []api.ToolCall
 	metrics           api.Metrics
 }
 
@@ -80,11 +84,11 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 	g := &generation{
 		endpoint: "chat", asked: req.Model, format: req.Format, think: req.Think, options: req.Options,
 		truncate: truthy(req.Truncate), shift: truthy(req.Shift), stream: truthy(req.Stream), keepAlive: req.KeepAlive,
-		empty: len(req.Messages) == 0,
+		empty: len(req.Messages) == 0, messages: req.Messages, tools: req.Tools,
 		build: func(l line) any {
 			return api.ChatResponse{
 				Model: req.Model, CreatedAt: time.Now().UTC(),
-				Message: api.Message{Role: "assistant", Content: l.content, Thinking: l.thinking},
+				Message: api.Message{Role: "assistant", Content: l.content, Thinking: l.thinking, ToolCalls: l.calls},
 				Done:    l.done, DoneReason: l.reason, Metrics: l.metrics,
 			}
 		},

@@ -28,7 +28,7 @@ type step struct {
 var inPlace = regexp.MustCompile(`(w\d+) answers in my place`)
 
 // plan is the right plan as far as it can be known, or one that breaks a rule.
-func (p *Player) plan(a ollamatest.Asked) string {
+func (p *Player) plan(a ollamatest.Asked, time int) string {
 	_, goal, _ := strings.Cut(a.Prompt, "## Goal\n")
 	goal, _, _ = strings.Cut(goal, "\n\n")
 	steps := []step{}
@@ -55,8 +55,8 @@ func (p *Player) plan(a ollamatest.Asked) string {
 			}
 		}
 	}
-	if len(steps) > 0 && p.strikes(p.rates.BadPlan, "plan", a.Seed, a.Prompt) {
-		spoil(steps, mix("spoil", a.Seed, a.Prompt)%3)
+	if len(steps) > 0 && p.strikes(p.rates.BadPlan, "plan", time, a.Prompt) {
+		spoil(steps, mix("spoil", time, a.Prompt)%3)
 	}
 	return encode(map[string]any{"a_note": "Each worker is asked once.", "b_outcome": "plan", "c_questions": []string{}, "d_steps": steps})
 }
@@ -86,7 +86,7 @@ var (
 )
 
 // fillIn is the argument of a step, and whom it asks where that has to be chosen.
-func (p *Player) fillIn(a ollamatest.Asked) string {
+func (p *Player) fillIn(a ollamatest.Asked, time int) string {
 	values := map[string]string{}
 	for _, m := range assigned.FindAllStringSubmatch(a.Prompt, -1) {
 		values[m[1]] = m[2]
@@ -108,8 +108,8 @@ func (p *Player) fillIn(a ollamatest.Asked) string {
 			}
 		}
 	}
-	if p.strikes(p.rates.Argument, "argument", a.Seed, a.Prompt) {
-		filled["z_argument"] = fmt.Sprint(invented(a.Seed, a.Prompt))
+	if p.strikes(p.rates.Argument, "argument", time, a.Prompt) {
+		filled["z_argument"] = fmt.Sprint(invented(time, a.Prompt))
 	}
 	return encode(filled)
 }

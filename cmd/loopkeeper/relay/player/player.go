@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"math"
 	"strings"
+	"sync"
 
 	"github.com/ollama/ollama/api"
 
@@ -33,11 +34,14 @@ var Usual = Rates{Drop: 0.10, Duplicate: 0.05, Invent: 0.03, Text: 0.08, Empty: 
 type Player struct {
 	rates Rates
 	tasks map[string]relay.Task // by goal
+
+	mu    sync.Mutex
+	times map[string]int // how often a prompt came; the seeds of a coordinator are other ones in each run, and these draws are not
 }
 
 // New makes a player of tasks.
 func New(rates Rates, tasks []relay.Task) *Player {
-	p := &Player{rates, map[string]relay.Task{}}
+	p := &Player{rates: rates, tasks: map[string]relay.Task{}, times: map[string]int{}}
 	for _, t := range tasks {
 		p.tasks[t.Goal] = t
 	}
@@ -48,9 +52,9 @@ func New(rates Rates, tasks []relay.Task) *Player {
 func (p *Player) Play(a ollamatest.Asked) (ollamatest.Said, bool) {
 	switch {
 	case strings.Contains(string(a.Format), `"z_argument"`):
-		return p.said(p.fillIn(a), a), true
+		return p.inFormat(a, p.fillIn), true
 	case strings.Contains(string(a.Format), `"d_steps"`):
-		return p.said(p.plan(a), a), true
+		return p.inFormat(a, p.plan), true
 	case a.Format != nil:
 		return ollamatest.Said{}, false
 	case strings.Contains(a.Prompt, planned):
@@ -70,12 +74,16 @@ func (p *Player) Play(a ollamatest.Asked) (ollamatest.Said, bool) {
 	return ollamatest.Said{}, false
 }
 
-// said is an answer in a format, unless it is one that breaks it.
-func (p *Player) said(content string, a ollamatest.Asked) ollamatest.Said {
-	if p.strikes(p.rates.Schema, "schema", a.Seed, a.Prompt) {
-		content = `{"unexpected":true}`
+// inFormat is an answer in a format, or one that breaks it. time is how often the prompt came.
+func (p *Player) inFormat(a ollamatest.Asked, answer func(a ollamatest.Asked, time int) string) ollamatest.Said {
+	p.mu.Lock()
+	p.times[a.Prompt]++
+	time := p.times[a.Prompt]
+	p.mu.Unlock()
+	if p.strikes(p.rates.Schema, "schema", time, a.Prompt) {
+		return ollamatest.Said{Content: `{"unexpected":true}`}
 	}
-	return ollamatest.Said{Content: content}
+	return ollamatest.Said{Content: answer(a, time)}
 }
 
 // turn is one turn of a loop that the player keeps.
