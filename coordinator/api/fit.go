@@ -34,7 +34,7 @@ func (s *Server) fit(ctx context.Context, r *coordinatorv1.FitRequest) (*coordin
 	}
 	if q.Shape == nil && len(snap.Nodes) > 0 && !has(snap, q.Model) {
 		return nil, apierr.New(apierr.NotFound, "no machine has a model named %s, so nothing tells its size", q.Model).
-			WithNext("loopkeeper fit " + q.Model + " --gguf FILE, with the file or its first megabytes")
+			WithNext("loopkeeper fit " + q.Model + " --gguf FILE  # the file or its first megabytes")
 	}
 	if q.Context == 0 && q.Shape == nil {
 		q.Context = s.o.Context(snap, q.Model)

@@ -173,7 +173,7 @@ func position(step string) (int, error) {
 	}
 	n, err := strconv.Atoi(step)
 	if err != nil || n < 0 {
-		return 0, apierr.New(apierr.InvalidArgument, "step %q is not a number", step).WithNext("loopkeeper show RUN lists the steps")
+		return 0, apierr.New(apierr.InvalidArgument, "step %q is not a number", step).WithNext("loopkeeper show RUN  # lists the steps")
 	}
 	return n, nil
 }

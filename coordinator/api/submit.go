@@ -55,7 +55,7 @@ func (s *Server) submit(ctx context.Context, r *coordinatorv1.SubmitRequest) (*c
 	}
 	input, err := script.Canonical(orNull(r.GetInputJson()))
 	if err != nil {
-		return nil, apierr.New(apierr.InvalidArgument, "the input is refused: %v", err).WithNext("loopkeeper run WORKFLOW --params shows what it takes")
+		return nil, apierr.New(apierr.InvalidArgument, "the input is refused: %v", err).WithNext("loopkeeper run WORKFLOW --params  # shows what it takes")
 	}
 	job := engine.Submission{Workflow: p.Name, BuiltIn: builtIn, Program: p, Input: input, Key: r.GetKey()}
 	if job.Priority, job.Weight, err = precedence(r); err != nil {
@@ -139,7 +139,7 @@ func (s *Server) describe(ctx context.Context, p script.Program) (script.Interfa
 	return i, err
 }
 
-// admit checks every model that the run is known to need against the fleet. asks says that each is to answer prompts, as those of the
+// admit checks every model that the run is known to need, or one at least of a role, against the fleet. asks says that each is to answer prompts, as those of the
 // built-in workflows are; what a script does with one is its own affair.
 func (s *Server) admit(ctx context.Context, models []string, asks bool, out *coordinatorv1.SubmitResponse) error {
 	snap, err := s.o.Engine.Snapshot(ctx)
@@ -153,25 +153,36 @@ func (s *Server) admit(ctx context.Context, models []string, asks bool, out *coo
 		}
 		seen[m] = true
 		if m == "" {
-			return apierr.New(apierr.InvalidArgument, "a model has no name").WithNext("loopkeeper nodes lists the models of every machine")
+			return apierr.New(apierr.InvalidArgument, "a model has no name").WithNext("loopkeeper nodes  # lists the models of every machine")
 		}
-		embeds := onlyEmbeds(snap, m)
-		if embeds && asks {
-			return apierr.New(apierr.InvalidArgument, "%s only makes embeddings: it answers no prompt", m).
-				WithNext("choose a model that writes text; loopkeeper models shows which there are")
-		} else if embeds {
-			out.Notes = append(out.Notes, m+" only makes embeddings: calls that ask it for text fail")
+		admit := s.admitModel
+		if len(s.o.Roles[m]) > 0 {
+			admit = s.admitRole
 		}
-		ok, why := scheduler.Admit(snap, m, s.o.Context(snap, m), s.o.Limits)
-		out.Fits = append(out.Fits, &coordinatorv1.ModelFit{Model: m, Explanation: explanation(m, why)})
-		switch {
-		case !ok && why.Wait == scheduler.WaitModel:
-			return apierr.New(apierr.NotFound, "%s", why.Summary).WithNext(pullCommand(m, why), "loopkeeper nodes")
-		case !ok:
-			return cannotFit(why)
-		case why.Wait != "":
-			out.Notes = append(out.Notes, why.Summary)
+		if err := admit(snap, m, asks, out); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+func (s *Server) admitModel(snap scheduler.Snapshot, m string, asks bool, out *coordinatorv1.SubmitResponse) error {
+	embeds := onlyEmbeds(snap, m)
+	if embeds && asks {
+		return apierr.New(apierr.InvalidArgument, "%s only makes embeddings: it answers no prompt", m).
+			WithNext("choose a model that writes text; loopkeeper models shows which there are")
+	} else if embeds {
+		out.Notes = append(out.Notes, m+" only makes embeddings: calls that ask it for text fail")
+	}
+	ok, why := scheduler.Admit(snap, m, s.o.Context(snap, m), s.o.Limits)
+	out.Fits = append(out.Fits, &coordinatorv1.ModelFit{Model: m, Explanation: explanation(m, why)})
+	switch {
+	case !ok && why.Wait == scheduler.WaitModel:
+		return apierr.New(apierr.NotFound, "%s", why.Summary).WithNext(pullCommand(m, why), "loopkeeper nodes")
+	case !ok:
+		return cannotFit(why)
+	case why.Wait != "":
+		out.Notes = append(out.Notes, why.Summary)
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func (e *Engine) checkResults(ctx context.Context, id string, st *run.Step) erro
 func pruned(id string, pos int) error {
 	err := apierr.New(apierr.NotFound, "a result of step %d of run %s is not here any more, so that no other run can take it over", pos, id)
 	if pos == 0 {
-		return err.WithNext("loopkeeper run begins anew, with all that the workflow writes")
+		return err.WithNext("loopkeeper run WORKFLOW  # begins anew, with all that it writes")
 	}
 	return err.WithNext(fmt.Sprintf("loopkeeper fork %s --from %d does that step and all after it anew, with what they write", id, pos))
 }

@@ -33,12 +33,12 @@ func Check(params, input json.RawMessage) error {
 	}
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(input))
 	if err != nil {
-		return apierr.New(apierr.InvalidArgument, "the input is not JSON: %v", err).WithNext("loopkeeper run WORKFLOW --params shows what it takes")
+		return apierr.New(apierr.InvalidArgument, "the input is not JSON: %v", err).WithNext("loopkeeper run WORKFLOW --params  # shows what it takes")
 	}
 	var invalid *jsonschema.ValidationError
 	if err := sch.Validate(v); errors.As(err, &invalid) {
 		return apierr.New(apierr.InvalidArgument, "the input does not match the workflow's parameters: %s", strings.Join(faults(invalid, fileHint(doc)), "; ")).
-			WithNext("loopkeeper run WORKFLOW --params shows what it takes")
+			WithNext("loopkeeper run WORKFLOW --params  # shows what it takes")
 	} else if err != nil {
 		return apierr.Wrap(err, apierr.Internal, "check the input")
 	}
