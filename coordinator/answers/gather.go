@@ -169,7 +169,7 @@ func (g *gathering) ended(b *Basis, id run.AttemptID, ev run.Evidence, how strin
 
 // verdict adds what a judge concluded. The last one counts.
 func (g *gathering) verdict(b *Basis, p *run.AttemptSucceeded) {
-	v, ok := readVerdict(p.Result.Value)
+	v, ok := readVerdict(p.Concluded())
 	if !ok {
 		return
 	}

@@ -4,6 +4,7 @@
 package answers
 
 import (
+	"encoding/json"
 	"iter"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
@@ -117,9 +118,9 @@ func (r *Record) note(e run.Event) {
 		r.failed = append(r.failed, failing{id: p.AttemptID, kind: p.Cause.Kind, node: p.Node, prompt: p.Prompt, raw: p.Raw})
 	case *run.AttemptSucceeded:
 		if p.Phase == run.Judge {
-			r.noteVerdict(Place{p.Pos, p.Item}, p.Result)
+			r.noteVerdict(Place{p.Pos, p.Item}, p.Concluded())
 		} else if st := r.State.Step(p.Pos); st != nil && st.Kind == run.KindEvaluate {
-			r.noteVerdict(Place{p.Pos, p.Item}, p.Result)
+			r.noteVerdict(Place{p.Pos, p.Item}, p.Concluded())
 		}
 	case *run.PhaseMoved:
 		m := phaseMove{pos: p.Pos, pipeline: p.Pipeline, phase: p.To}
@@ -157,8 +158,8 @@ func (r *Record) keep(p run.Payload, sha string) {
 	}
 }
 
-func (r *Record) noteVerdict(at Place, c run.Content) {
-	v, ok := readVerdict(c.Value)
+func (r *Record) noteVerdict(at Place, verdict json.RawMessage) {
+	v, ok := readVerdict(verdict)
 	if !ok || v.Verdict != "passed" {
 		return
 	}

@@ -86,7 +86,7 @@ func (t *tree) attempt(e run.Event) {
 		}
 	case *run.AttemptSucceeded:
 		text := ""
-		if v, ok := readVerdict(p.Result.Value); ok && p.Phase == run.Judge {
+		if v, ok := readVerdict(p.Concluded()); ok && p.Phase == run.Judge {
 			text = v.Verdict
 		}
 		add(p.AttemptID, "succeeded", text, p.Evidence)

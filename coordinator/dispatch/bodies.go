@@ -89,6 +89,13 @@ func within(sum int64, bodies ...*workerv1.Body) error {
 	return nil
 }
 
+func textBytes(bodies []*workerv1.Body) (n int64) {
+	for _, b := range bodies {
+		n += int64(len(b.GetText()))
+	}
+	return n
+}
+
 // sentBodies remembers which shared texts a node was sent, so that a batch sends its context once to each. It is only a
 // guess: a worker that lacks one says so.
 type sentBodies struct {
@@ -112,6 +119,12 @@ func (s *sentBodies) byHash(node string, bodies []*workerv1.Body) {
 		}
 		s.nodes[node][b.Sha256] = true
 	}
+}
+
+func (s *sentBodies) has(node, sha string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.nodes[node][sha]
 }
 
 func (s *sentBodies) forget(node string) {

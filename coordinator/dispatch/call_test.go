@@ -36,11 +36,16 @@ func TestRequestsBecomeCalls(t *testing.T) {
 			&workerv1.GenerateRequest{Call: call, Model: model, Prompt: "p", Item: value("", "null"), Feedback: []string{"too long"}, Sampling: &workerv1.Sampling{Seed: 9}}},
 		"generate without item": {engine.CallGenerate, `{"model":"small","prompt":"p"}`, "",
 			&workerv1.GenerateRequest{Call: call, Model: model, Prompt: "p", Feedback: []string{"too long"}, Sampling: &workerv1.Sampling{Seed: 9}}},
-		"plan": {engine.CallPlan, `{"context":["c"],"goal":"Write notes","max_steps":5,"model":"planner","models":["a","b"],"system":"s"}`, "",
-			&workerv1.PlanRequest{Call: call, Model: model, Goal: "Write notes", MaxSteps: 5, Models: []string{"a", "b"}, System: "s", Context: []*workerv1.Body{value("", "c")},
+		"plan": {engine.CallPlan, `{"context":["c"],"goal":"Write notes","max_steps":5,"model":["planner","large"],"system":"s"}`, "",
+			&workerv1.PlanRequest{Call: call, Model: model, Goal: "Write notes", Parts: []string{"Write notes"}, MaxSteps: 5, System: "s", Context: []*workerv1.Body{value("", "c")},
 				Feedback: []string{"too long"}, Sampling: &workerv1.Sampling{Seed: 9}}},
-		"evaluate": {engine.CallEvaluate, `{"criteria":["it is short"],"goal":"g","model":"judge","sources":["src"],"subject":"sub"}`, `"sub"`,
-			&workerv1.EvaluateRequest{Call: call, Model: model, Criteria: []string{"it is short"}, Goal: "g", Subject: value("", "sub"), Sources: []*workerv1.Body{value("", "src")},
+		"plan with all there is": {engine.CallPlan, `{"facts":["f"],"goal":"g","inputs":["notes.md"],"leads":["l"],"lists":[{"about":"files","count":3,"name":"files"}],"model":"m","parts":["a","b"],"workers":[{"about":"writes","name":"write"},{"about":"sends","asks":true,"irreversible":true,"name":"mail"}]}`, "",
+			&workerv1.PlanRequest{Call: call, Model: model, Goal: "g", Parts: []string{"a", "b"}, Inputs: []string{"notes.md"}, Facts: []string{"f"}, Leads: []string{"l"},
+				Lists:    []*workerv1.PlanList{{Name: "files", Count: 3, About: "files"}},
+				Workers:  []*workerv1.PlanWorker{{Name: "write", About: "writes"}, {Name: "mail", About: "sends", Irreversible: true, Asks: true}},
+				Feedback: []string{"too long"}, Sampling: &workerv1.Sampling{Seed: 9}}},
+		"evaluate": {engine.CallEvaluate, `{"code":[{"name":"tests","passed":true}],"criteria":["it is short",{"absence":true,"must":false,"text":"no names"}],"goal":"g","model":"judge","sources":["src"],"subject":"sub"}`, `"sub"`,
+			&workerv1.EvaluateRequest{Call: call, Model: model, Questions: []*workerv1.Criterion{{Text: "it is short"}, {Text: "no names", Absence: true}}, Goal: "g", Subject: value("", "sub"), Sources: []*workerv1.Body{value("", "src")},
 				Sampling: &workerv1.Sampling{Seed: 9}}},
 		"embed": {engine.CallEmbed, `{"inputs":["one","two"],"model":"e"}`, "",
 			&workerv1.EmbedRequest{Call: call, Model: model, Inputs: []*workerv1.Body{value("", "one"), value("", "two")}}},
@@ -69,7 +74,7 @@ func TestOutcomeIsHandedInWhole(t *testing.T) {
 				Text: "half", Prompt: "p", Raw: "raw", Thinking: "hm", Report: &workerv1.Report{Model: "m", Digest: "d", OllamaVersion: "0.17.4", OutputTokens: 5, Simulated: true, Repaired: true,
 					LoadNanos: 1, PromptNanos: 2, OutputNanos: 3, TotalNanos: 6, OptionsJson: []byte(`{"seed":9}`)}}, nil
 		}
-		want := engine.Result{Key: "k", Failure: &engine.Failure{Kind: "truncated", Message: "cut", Advice: engine.Changed, Next: []string{"more"}}, Text: "half", Prompt: "p", Raw: "raw", Thinking: "hm",
+		want := engine.Result{Key: "k", Kind: engine.CallGenerate, Failure: &engine.Failure{Kind: "truncated", Message: "cut", Advice: engine.Changed, Next: []string{"more"}}, Text: "half", Prompt: "p", Raw: "raw", Thinking: "hm",
 			Report: engine.Report{Model: "m", Digest: "d", Ollama: "0.17.4", OutputTokens: 5, Simulated: true, Repaired: true, LoadNanos: 1, PromptNanos: 2, OutputNanos: 3, TotalNanos: 6, Options: []byte(`{"seed":9}`)}}
 		if diff := cmp.Diff(want, r.one(attempt("k", engine.CallGenerate, `{"prompt":"p"}`, ""))); diff != "" {
 			t.Error(diff)

@@ -184,16 +184,17 @@ func TestAJudgeOfAnotherModel(t *testing.T) {
   const r = await batch({ items: input.items, model: "small:8b", prompt: "{{item}}", schema: Answer,
     evaluate: { criteria: ["it is short"], model: "judge:8b" } });
   return r.failures.map((f: any) => f.kind + ": " + f.message);`)
+	const tooLong = `not met: it is short (subject, line 1: "its words")`
 	synctest.Test(t, func(t *testing.T) {
 		f := newFarm(1)
 		f.answer = func(a Attempt) Result {
 			r := value(a)
 			switch {
 			case a.Kind == CallEvaluate && a.Item == 3: // never satisfied
-				r.Value = json.RawMessage(`{"verdict":"sent_back","reasons":["too long"]}`)
+				r.Value = judgement(a, "not_met")
 			case a.Kind == CallEvaluate && a.Item == 4:
-				r.Value = json.RawMessage(`{"verdict":"needs_human","reasons":["who knows"]}`)
-			case a.Kind == CallGenerate && a.Number == 2 && !slices.Equal(a.Feedback, []string{"too long"}):
+				r.Value = json.RawMessage(`{"answers":[{"criterion":"it is short","said":"cannot_tell","counted":"cannot_tell"}]}`)
+			case a.Kind == CallGenerate && a.Number == 2 && !slices.Equal(a.Feedback, []string{tooLong}):
 				r = fails(a, "no_feedback", Never)
 			}
 			return r
@@ -204,7 +205,7 @@ func TestAJudgeOfAnotherModel(t *testing.T) {
 		if v.Status != run.Incomplete || v.Items.Succeeded != 6 || v.Items.Failed != 2 {
 			t.Fatalf("%+v", v)
 		}
-		if got := r.output(id, "result"); got != `["sent_back: too long","needs_human: who knows"]` {
+		if got := r.output(id, "result"); got != `["sent_back: not met: it is short (subject, line 1: \"its words\")","needs_human: no judge can show it: it is short"]` {
 			t.Errorf("the result is %s", got)
 		}
 		if loads := f.nodes[0].loads; loads > 10 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
+	"github.com/loopkeeper/loopkeeper/coordinator/run/panel"
 	"github.com/loopkeeper/loopkeeper/scheduler"
 )
 
@@ -306,10 +307,22 @@ func (f *farm) sent() []Attempt {
 func value(a Attempt) Result {
 	v, _ := json.Marshal(map[string]string{"of": string(a.Body)})
 	if a.Kind == CallEvaluate {
-		v = json.RawMessage(`{"verdict":"passed","reasons":[],"facts":[],"opinions":[]}`)
+		v = judgement(a, "met")
 	}
 	return Result{Value: v, Prompt: "the prompt of " + string(a.Body), Raw: string(v),
 		Report: Report{Model: a.Model, Digest: a.Digest, PromptTokens: 20, OutputTokens: 10, OutputNanos: 3e8, TotalNanos: 5e8, Simulated: true}}
+}
+
+// judgement answers every criterion of an attempt alike, with a line that shows it.
+func judgement(a Attempt, said string) json.RawMessage {
+	var asked struct{ Criteria []panel.Criterion }
+	_ = json.Unmarshal(a.Request, &asked)
+	var j panel.Judgement
+	for _, c := range asked.Criteria {
+		j.Answers = append(j.Answers, panel.Answer{Criterion: c.Text, Said: said, Counted: said, Quotes: []panel.Quote{{Text: "its words", In: "subject", Line: 1}}})
+	}
+	raw, _ := json.Marshal(j)
+	return raw
 }
 
 func fails(a Attempt, kind string, advice Advice) Result {

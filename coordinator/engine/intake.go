@@ -97,17 +97,33 @@ func intake(r Result) (run.Finish, []ledger.Body) {
 	f.Evidence = run.Evidence{Prompt: body("prompt", r.Prompt), Raw: body("reply", r.Raw), Thinking: body("thinking", r.Thinking), Report: r.Report}
 	switch {
 	case r.Failure != nil:
+		f.Rejected = rejected(r.Value)
 	case r.Value == nil:
 		f.Result = run.Content{Ref: ledger.Digest([]byte(r.Text)), Bytes: int64(len(r.Text)), Text: true}
 		bodies = append(bodies, ledger.Body{Name: "text", Data: []byte(r.Text)})
 	case !json.Valid(r.Value):
 		f.Failure = &run.Failure{Kind: run.KindBadVerdict, Message: "the worker's value is not JSON", Advice: run.Again}
-	case len(r.Value) <= inlineLimit, strings.Contains(r.Key, "/"+string(run.Judge)+"/"): // the state machine reads verdicts
+	case len(r.Value) <= inlineLimit, r.Kind == CallEvaluate, strings.Contains(r.Key, "/"+string(run.Judge)+"/"): // the state machine reads judgements
 		f.Result = run.Content{Value: r.Value}
 	default:
 		f.Result = run.Content{Ref: body("value", string(r.Value)), Bytes: int64(len(r.Value))}
 	}
 	return f, bodies
+}
+
+// maxRejected bounds the plan that a repair is asked for with, and each list of its faults; a plan within the bounds of its schema is smaller.
+const maxRejected = 64 << 10
+
+// rejected reads the plan that a failed call gave, nil when it gave none.
+func rejected(value json.RawMessage) *run.RejectedPlan {
+	var was struct {
+		Rejected json.RawMessage `json:"rejected"`
+		Reasons  []string        `json:"reasons"`
+	}
+	if len(value) > maxRejected || json.Unmarshal(value, &was) != nil || len(was.Rejected) == 0 || len(was.Reasons) == 0 {
+		return nil
+	}
+	return &run.RejectedPlan{Plan: was.Rejected, Reasons: was.Reasons}
 }
 
 // keepLate records what came back too late, when there is something to keep.

@@ -2,8 +2,10 @@ package engine
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
@@ -126,7 +128,7 @@ func (e *Engine) window(nodes []scheduler.Node) func(*active) int {
 // models are those that a run's open steps ask for.
 func (a *active) models(yield func(model string) bool) {
 	for _, st := range a.state.Requests {
-		if st.Counts.Waiting > 0 && st.Model != "" && !yield(tagged(a.uses(st.Model))) {
+		if st.Counts.Waiting > 0 && st.Model != "" && !yield(tagged(a.uses(st.First()))) {
 			return
 		}
 	}
@@ -271,7 +273,7 @@ func (t *turn) send(f *flight) {
 	}
 	a := Attempt{Line: call.Line, Key: f.key, RunID: s.Pinned.ID, Step: f.id.Pos, Item: f.id.Item, Number: f.id.Number, Try: f.try, Node: f.node,
 		Kind: CallKind(call.Kind), Model: f.model, Digest: f.digest, Context: f.context, Seed: f.seed,
-		Request: call.Request, Body: call.Body, Feedback: call.Feedback}
+		Request: call.Request, Body: call.Body, Feedback: call.Feedback, Variation: call.Variation, Prompts: s.Pinned.Prompts}
 	t.then(func() { t.e.dispatch.Send(a) })
 }
 
@@ -280,6 +282,9 @@ func (t *turn) reject(c candidate, d scheduler.Decision, kind string) {
 	next := []string{"loopkeeper explain " + c.ticket.Model, "choose a smaller model or a shorter context"}
 	if kind == run.KindModelMissing {
 		next = []string{"loopkeeper models pull " + c.ticket.Model + " --everywhere", "loopkeeper models"}
+		if !strings.Contains(c.ticket.Model, ":") {
+			next = append(next, fmt.Sprintf("if %s is a role, say under roles: in the settings which models play it; runs that begin after that have it", c.ticket.Model))
+		}
 	}
 	failure := run.Failure{Kind: kind, Message: d.Why.Summary, Advice: run.Never, Next: next}
 	_ = t.execute(c.run, run.Reject{Pos: c.ticket.Pos, Item: c.ticket.Item, Failure: failure}) // logged there

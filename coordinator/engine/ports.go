@@ -24,12 +24,16 @@ type Attempt struct {
 	Context int   // tokens per slot
 	Seed    int64 // of this try
 	// Request is the step's canonical request, see docs/requests.md, without what travels beside it: items, keys, feedback.
-	// When a result is to be judged it is an evaluate request of its own: criteria, goal, model and sources (context, item).
+	// When a result is to be judged it is an evaluate request of its own: criteria, goal and sources (context, item).
 	Request json.RawMessage
 	Body    json.RawMessage // the item that the attempt is about, or the subject: string, ref or value; nil when there is none
 	Line    *run.Line       // where the item is when it is a line of an artifact; of a judge's attempt one more source
 	// Feedback holds the request's own feedback and the reasons of earlier send-backs.
 	Feedback []string
+	// Variation is how the attempt differs from the first one of its kind.
+	run.Variation
+	// Prompts are the texts that the run has pinned, SHA-256 by name; what is not named is the worker's own.
+	Prompts  map[string]string
 	Deadline time.Duration // 0: none
 }
 
@@ -62,7 +66,8 @@ type Failure = run.Failure
 type Result struct {
 	Key      string
 	Failure  *Failure
-	Value    json.RawMessage // validated value, plan, evaluation or vectors; nil for free text
+	Kind     CallKind        // of the attempt
+	Value    json.RawMessage // validated value, plan, judgement or vectors; nil for free text. Of a plan that failed: {rejected, reasons}
 	Text     string          // free text
 	Prompt   string          // as sent
 	Raw      string          // reply as received

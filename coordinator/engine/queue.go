@@ -23,7 +23,7 @@ func (e *Engine) Queue(ctx context.Context) ([]ModelQueue, error) {
 				if st.Model == "" || st.Counts.Waiting == 0 || st.Status.Ended() {
 					continue
 				}
-				name := tagged(a.uses(st.Model))
+				name := tagged(a.uses(st.First()))
 				q := by[name]
 				if q == nil {
 					why := a.waits[st.Pos].why

@@ -97,7 +97,7 @@ func (e *Engine) behind(shown map[string]candidate) map[string]int {
 		}
 		for st := range a.state.Open {
 			rest := st.Counts.Waiting - seen[step{a, st.Pos}]
-			for _, name := range e.resources.of(st.Uses(), a.uses(st.Model)) {
+			for _, name := range e.resources.of(st.Uses(), a.uses(st.First())) {
 				out[name] += rest
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
@@ -27,9 +28,25 @@ type naming struct {
 // reusable says whether results of a step can be taken over from any earlier run.
 func reusable(st *run.Step) bool { return st.Kind == run.KindGenerate || st.Kind == run.KindBatch }
 
+// pinned is what a run has pinned that the results of a step depend on.
+type pinned struct {
+	Judges  []string          `json:"judges,omitempty"`  // the models of a role can be others in another run
+	Prompts map[string]string `json:"prompts,omitempty"` // of the texts that its calls are made with, SHA-256 by name
+}
+
+func (a *active) pinned(st *run.Step) pinned {
+	p := pinned{Judges: st.Judges, Prompts: map[string]string{}}
+	for name, sha := range a.state.Pinned.Prompts {
+		if own := strings.HasPrefix(name, "generate_") || strings.HasPrefix(name, "schema_"); own || len(st.Judges) > 0 && strings.HasPrefix(name, "check_") {
+			p.Prompts[name] = sha
+		}
+	}
+	return p
+}
+
 // namingOf reads the names of a step's items from its request; of lines it has none, because their bodies are not in it. What a step
 // says for people, how often it tries and what it holds makes no other request.
-func namingOf(body json.RawMessage) (*naming, error) {
+func namingOf(body json.RawMessage, beside pinned) (*naming, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(body, &fields); err != nil {
 		return nil, err
@@ -43,10 +60,13 @@ func namingOf(body json.RawMessage) (*naming, error) {
 			}
 		}
 	}
-	for _, beside := range []string{"items", "item", "keys", "uses", "reuse", "retry", "label"} {
-		delete(fields, beside)
+	for _, other := range []string{"items", "item", "keys", "uses", "reuse", "retry", "label"} {
+		delete(fields, other)
 	}
-	shared, err := canonical(fields)
+	shared, err := canonical(struct {
+		Request map[string]json.RawMessage `json:"request"`
+		Pinned  pinned                     `json:"pinned"`
+	}{fields, beside})
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +128,7 @@ func (a *active) names(pos int) *naming {
 	}
 	var n *naming
 	if st := a.state.Step(pos); reusable(st) {
-		n, _ = namingOf(st.Body) // it was checked when it became a step
+		n, _ = namingOf(st.Body, a.pinned(st)) // it was checked when it became a step
 	}
 	a.naming[pos] = n
 	return n
@@ -121,7 +141,7 @@ func (t *turn) acceptItem(a *active, n *naming, pos, item int, then run.Then) {
 	}
 	delete(n.results, item)
 	st := a.state.Step(pos)
-	digest := a.state.Digests[st.Model]
+	digest := a.state.Digests[st.MadeBy(item)]
 	name := n.name(item, digest)
 	if then != run.ThenSucceeded || name == "" || result.Empty() { // a restart in the middle costs the next run a call
 		return
@@ -140,10 +160,11 @@ func (t *turn) acceptItem(a *active, n *naming, pos, item int, then run.Then) {
 type reuse struct {
 	pos     int
 	body    json.RawMessage
+	beside  pinned
 	line    run.Line // where its items are, when they are lines
 	lines   bool
 	items   int
-	digests []string // of its model, as far as any is known
+	digests []string // of its models, as far as any is known
 }
 
 // reuses says what to look for on behalf of a step, false when it asks for nothing.
@@ -155,29 +176,36 @@ func (t *turn) reuses(a *active, st *run.Step) (reuse, bool) {
 		return reuse{}, false
 	}
 	t.beside = true
-	r := reuse{pos: st.Pos, body: st.Body, items: len(st.Items)}
+	r := reuse{pos: st.Pos, body: st.Body, beside: a.pinned(st), items: len(st.Items)}
 	if call, err := a.state.Call(run.AttemptID{Pos: st.Pos, Phase: run.Work}); err == nil && call.Line != nil {
 		r.line, r.lines = *call.Line, true
 	}
-	if began := a.state.Digests[st.Model]; began != "" {
-		r.digests = []string{began}
-		return r, true
-	}
 	seen := map[string]bool{}
-	for _, n := range t.e.fleet.Nodes() {
-		for _, m := range n.Models {
-			if tagged(m.Name) == tagged(a.uses(st.Model)) {
-				seen[m.Digest] = true
-			}
-		}
+	for _, model := range st.Models {
+		t.digests(a, model, seen)
 	}
 	r.digests = slices.Sorted(maps.Keys(seen))
 	return r, true
 }
 
+// digests adds those that a model of the run may have: the one that it has begun with, else any that a machine has.
+func (t *turn) digests(a *active, model string, to map[string]bool) {
+	if began := a.state.Digests[model]; began != "" {
+		to[began] = true
+		return
+	}
+	for _, n := range t.e.fleet.Nodes() {
+		for _, m := range n.Models {
+			if tagged(m.Name) == tagged(a.uses(model)) {
+				to[m.Digest] = true
+			}
+		}
+	}
+}
+
 // seek looks up what was accepted before and hands it to the loop, a part at a time; the last part lets the step go.
 func (e *Engine) seek(a *active, r reuse) {
-	n, err := namingOf(r.body)
+	n, err := namingOf(r.body, r.beside)
 	if err == nil && r.lines {
 		err = e.nameLines(n, r)
 	}

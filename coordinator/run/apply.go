@@ -40,6 +40,8 @@ func (s *State) apply(p Payload, now time.Time) error {
 		return nil
 	case *ItemFailed:
 		return s.rejected(p)
+	case *ItemTurned:
+		return s.turned(p, now)
 	case *ItemChecked:
 		return s.checked(p, now)
 	case *ItemReused:
@@ -120,12 +122,27 @@ func (s *State) requested(p *Requested, now time.Time) error {
 		s.due = append(s.due, st.Pos)
 		return nil
 	}
-	st.spec, st.Label, st.Model, st.Detached, st.handle = spec, spec.Label, spec.Model, spec.Detached, p.Handle
+	st.spec, st.Label, st.Detached, st.handle, st.judge = spec, spec.Label, spec.Detached, p.Handle, p.Judge
+	s.settleModels(st)
 	if st.Kind == KindSpawn {
 		s.spawns = append(s.spawns, st.Pos)
 	}
 	s.begin(st, now)
 	return nil
+}
+
+// settleModels says which models a step may ask for.
+func (s *State) settleModels(st *Step) {
+	st.Models = s.candidates(st.spec.Model)
+	if st.spec.Evaluate != nil {
+		st.Judges = s.candidates(st.spec.Evaluate.Model)
+	}
+	if st.judge >= len(st.Models) {
+		st.judge = 0
+	}
+	if len(st.Models) > 0 {
+		st.Model = st.Models[st.judge]
+	}
 }
 
 // begin hands a step to who does its work.
@@ -137,7 +154,7 @@ func (s *State) begin(st *Step, now time.Time) {
 		s.reads++
 	case k.waits != "":
 		s.parkStep(st, st.spec.dueAt(st.Kind, now))
-	case n == 0:
+	case n == 0, st.Kind == KindEvaluate && s.settled(st) != nil:
 		s.due = append(s.due, st.Pos)
 	default:
 		st.Items = make([]Item, n)
@@ -147,11 +164,17 @@ func (s *State) begin(st *Step, now time.Time) {
 		st.Counts.Total, st.Counts.Waiting = n, n
 		s.Counts.Total += n
 		s.Counts.Waiting += n
-		if st.spec.Evaluate != nil {
-			n *= 2
-		}
-		s.fanOut(n)
+		s.fanOut(n * st.calls())
 	}
+}
+
+// calls is how many an item makes where all goes well.
+func (st *Step) calls() int {
+	two := func(judges []string) int { return min(2, len(judges)) }
+	if st.Kind == KindEvaluate {
+		return two(st.Models)
+	}
+	return 1 + two(st.Judges)
 }
 
 func (s *State) stepEnded(p *StepEnded, now time.Time) error {

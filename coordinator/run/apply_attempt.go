@@ -14,7 +14,7 @@ func (s *State) placed(p *Placed, now time.Time) error {
 	st.touch(p.Item)
 	st.unlist(p.Item)
 	it.Sent[phaseIndex(p.Phase)]++
-	if p.Phase == Work && p.Number > 1 {
+	if p.Phase == Work && p.Number > 1 && (st.Kind != KindEvaluate || it.Failure != nil) { // the next judge is no retry
 		st.Counts.Retried++
 		s.Counts.Retried++
 	}
@@ -24,7 +24,7 @@ func (s *State) placed(p *Placed, now time.Time) error {
 	st.flying.add(p.Item)
 	s.move(st, p.Item, StepPlaced)
 	if steps[st.Kind].work == model {
-		asked := st.model(p.Phase)
+		asked := st.Asked(p.Item)
 		s.Contexts[asked] = max(s.Contexts[asked], p.Context)
 		if s.Digests[asked] == "" && p.Digest != "" {
 			s.Digests[asked] = p.Digest
@@ -49,15 +49,28 @@ func (s *State) begun(p *Begun) error {
 }
 
 func (s *State) succeeded(p *AttemptSucceeded, now time.Time) error {
+	_, flying := s.item(p.Pos, p.Item)
+	var flight *Flight
+	if flying != nil {
+		flight = flying.Flight
+	}
 	st, it, err := s.land(p.AttemptID, p.Evidence)
 	if err != nil {
 		return err
 	}
-	if p.Phase == Work {
+	if st.judges(p.Phase) && p.Then == ThenJudge {
+		j, failure := readJudgement(p.Result)
+		if failure != nil {
+			return errors.New(failure.Message)
+		}
+		so := s.judged(st, it, flight, j)
+		it.tries.judging = &so
+	} else if p.Phase == Work {
 		it.tries.work++
-		it.tries.judge = 0
-		it.Result, it.Event, it.Node = p.Result, s.Seq, s.name(p.Node)
+		it.tries.judging = nil
+		it.Result, it.Event, it.Node = resultOf(p), s.Seq, s.name(p.Node)
 		it.Report = s.spent(p.Report)
+		it.Report.Candidate = uint16(it.tries.model)
 	}
 	s.consequence(st, p.Item, p.Consequence, p.Consequence.Failure, now)
 	return nil
@@ -79,8 +92,8 @@ func (s *State) failed(p *AttemptFailed, now time.Time) error {
 	switch {
 	case !p.Counted:
 		t.lost[phaseIndex(p.Phase)]++
-	case p.Phase == Judge:
-		t.judge++
+	case st.judges(p.Phase):
+		t.seats(st).fails++
 	default:
 		t.work++
 	}
@@ -91,8 +104,12 @@ func (s *State) failed(p *AttemptFailed, now time.Time) error {
 	if p.Avoid != "" && !slices.Contains(t.avoid, p.Avoid) {
 		t.avoid = append(t.avoid, p.Avoid)
 	}
-	cause := p.Cause
-	s.consequence(st, p.Item, p.Consequence, &cause, now)
+	st.take(it, p)
+	cause := &p.Cause
+	if p.Consequence.Failure != nil {
+		cause = p.Consequence.Failure
+	}
+	s.consequence(st, p.Item, p.Consequence, cause, now)
 	return nil
 }
 
@@ -153,12 +170,11 @@ func (s *State) consequence(st *Step, i int, c Consequence, f *Failure, now time
 		s.Deliveries = append(s.Deliveries, Delivery{Pos: st.Pos, Time: now, Check: true, Item: i, Event: it.Event})
 		s.move(st, i, StepRunning)
 	case ThenJudge:
-		t.phase, t.ready, t.avoid, t.failedOn = Judge, now, nil, ""
-		s.move(st, i, StepReady)
-		st.wait(i, now)
+		s.seated(st, i, c.Model, now)
 	case ThenRetry:
 		if f == nil { // sent back: the work is to be done again, by whoever
-			t.phase, t.failedOn = Work, ""
+			t.phase, t.failedOn, t.judging = Work, "", nil
+			t.well()
 		}
 		it.Failure, t.ready = f, now
 		if c.RetryAt != nil {
@@ -183,6 +199,21 @@ func (s *State) rejected(p *ItemFailed) error {
 	f := p.Failure
 	it.Failure = &f
 	s.endItem(st, p.Item, StepFailed)
+	return nil
+}
+
+// turned offers an item to the next model.
+func (s *State) turned(p *ItemTurned, now time.Time) error {
+	st, it := s.item(p.Pos, p.Item)
+	if it == nil || it.Status != StepReady {
+		return errors.New("the item does not wait")
+	}
+	st.touch(p.Item)
+	st.unlist(p.Item)
+	st.turn(it, it.tries.phase, p.Model)
+	f := p.Cause
+	it.Failure, it.tries.ready = &f, now
+	st.wait(p.Item, now)
 	return nil
 }
 

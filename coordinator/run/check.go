@@ -29,13 +29,13 @@ func (s *State) answers(given []CheckAnswer) ([]Payload, error) {
 			continue
 		}
 		seen[name] = true
-		out = append(out, &ItemChecked{Pos: c.Pos, Item: c.Item, Checked: c.Checked, Consequence: c.consequence(st, it)})
+		out = append(out, &ItemChecked{Pos: c.Pos, Item: c.Item, Checked: c.Checked, Consequence: c.consequence(s, st, it)})
 	}
 	return out, nil
 }
 
 // consequence is what the check means for the item. A failed one sends it back, like a judge.
-func (c CheckAnswer) consequence(st *Step, it *Item) Consequence {
+func (c CheckAnswer) consequence(s *State, st *Step, it *Item) Consequence {
 	why := strings.Join(c.Reasons, "; ")
 	if why == "" {
 		why = "the check gave no reason"
@@ -44,7 +44,7 @@ func (c CheckAnswer) consequence(st *Step, it *Item) Consequence {
 	case c.Passed && it.Report.Reused: // it was judged then
 		return Consequence{Then: ThenSucceeded}
 	case c.Passed:
-		return Consequence{Then: st.spec.accepted(Check)}
+		return s.accepted(st, Check, st.author(it))
 	case it.tries.work >= st.spec.Retry.Attempts:
 		return Consequence{Then: ThenFailed, Failure: &Failure{Kind: KindCheckFailed, Message: why, Advice: Changed}}
 	default:

@@ -65,6 +65,8 @@ type Finish struct {
 	Evidence
 	Result  Content
 	Failure *Failure
+	// Rejected is the plan that a failed plan's call gave, nil for none.
+	Rejected *RejectedPlan
 }
 
 // Late is a result that nobody waits for any more.

@@ -128,6 +128,9 @@ func (s *State) refuse(r *Requested, stalePhase bool) {
 		return
 	}
 	r.Handle = r.Op == KindBatch && spec.count(r.Op) > PageLimit
+	if r.Op == KindEvaluate {
+		r.Judge = s.opening(&Step{Kind: r.Op, Models: s.candidates(spec.Model), spec: spec}, spec.Author)
+	}
 	switch depth := s.Pinned.Limits.SpawnDepth; {
 	case stalePhase:
 		r.Refused, r.RefusedKind = "a person sent the pipeline back to an earlier phase", KindRolledBack

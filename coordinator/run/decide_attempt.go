@@ -28,31 +28,36 @@ func (c Finish) decide(s *State, now time.Time) ([]Payload, error) {
 		return nil, ErrStale
 	}
 	c.Node = it.Flight.Node
-	var v verdict
-	if c.Failure == nil && c.Phase == Judge {
-		if v, c.Failure = readVerdict(c.Result); c.Failure == nil {
-			return []Payload{&AttemptSucceeded{c.AttemptID, c.Evidence, c.Result, v.consequence(st, it, now)}}, nil
+	if c.Failure == nil && st.judges(c.Phase) {
+		var end Payload
+		if end, c.Failure = s.judgement(c, st, it, now); c.Failure == nil {
+			return []Payload{end}, nil
 		}
 	}
 	if c.Failure == nil {
 		c.Result, c.Failure = s.within(c.Result, it.Flight.External)
 	}
 	if c.Failure != nil {
-		then, counted := afterFailure(s, st, it, c.AttemptID, c.Node, *c.Failure, now)
-		return []Payload{&AttemptFailed{c.AttemptID, c.Evidence, *c.Failure, counted, then}}, nil
+		end := &AttemptFailed{AttemptID: c.AttemptID, Evidence: c.Evidence, Cause: *c.Failure, Rejected: c.Rejected}
+		end.Consequence, end.Counted = afterFailure(s, st, it, end, now)
+		return []Payload{end}, nil
 	}
-	return []Payload{&AttemptSucceeded{c.AttemptID, c.Evidence, c.Result, Consequence{Then: st.spec.accepted(Work)}}}, nil
+	by := ""
+	if st.Judges != nil {
+		by = st.Models[it.tries.model]
+	}
+	return []Payload{&AttemptSucceeded{AttemptID: c.AttemptID, Evidence: c.Evidence, Result: c.Result, Consequence: s.accepted(st, Work, by)}}, nil
 }
 
-// accepted is what follows when a phase has accepted an item's result.
-func (s *spec) accepted(by Phase) Then {
+// accepted is what follows when a phase has accepted an item's result, which that model made.
+func (s *State) accepted(st *Step, by Phase, maker string) Consequence {
 	switch {
-	case by == Work && s.Check:
-		return ThenCheck
-	case by != Judge && s.Evaluate != nil:
-		return ThenJudge
+	case by == Work && st.spec.Check:
+		return Consequence{Then: ThenCheck}
+	case by != Judge && st.spec.Evaluate != nil:
+		return Consequence{Then: ThenJudge, Model: s.opening(st, maker)}
 	default:
-		return ThenSucceeded
+		return Consequence{Then: ThenSucceeded}
 	}
 }
 
@@ -64,14 +69,29 @@ func (c Late) decide(s *State, _ time.Time) ([]Payload, error) {
 }
 
 func (c Reject) decide(s *State, _ time.Time) ([]Payload, error) {
-	_, it := s.item(c.Pos, c.Item)
+	st, it := s.item(c.Pos, c.Item)
 	if it == nil {
 		return nil, errNoSuch(c.Pos, c.Item)
 	}
 	if it.Status != StepReady {
 		return nil, ErrStale
 	}
+	if next, other := s.otherModel(st, c.Item); other {
+		return []Payload{&ItemTurned{Pos: c.Pos, Item: c.Item, Model: next, Cause: c.Failure}}, nil
+	}
 	return []Payload{&ItemFailed{Pos: c.Pos, Item: c.Item, Failure: c.Failure}}, nil
+}
+
+// otherModel is the one that an item asks for when nobody can take the one whose turn it is, false when there is none.
+func (s *State) otherModel(st *Step, i int) (int, bool) {
+	it, next := &st.Items[i], 1
+	if st.judges(it.phase()) {
+		return s.stead(st, it)
+	}
+	if it.tries != nil {
+		next = it.tries.model + 1
+	}
+	return next, next < len(st.Models)
 }
 
 // flying returns the item that has exactly this attempt in flight, nil when none has.

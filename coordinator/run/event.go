@@ -28,6 +28,7 @@ var kinds = map[string]func() Payload{
 	"attempt.failed":       func() Payload { return &AttemptFailed{} },
 	"attempt.late":         func() Payload { return &AttemptLate{} },
 	"item.failed":          func() Payload { return &ItemFailed{} },
+	"item.turned":          func() Payload { return &ItemTurned{} },
 	"step.ended":           func() Payload { return &StepEnded{} },
 	"run.logged":           func() Payload { return &Logged{} },
 	"run.output":           func() Payload { return &OutputNoted{} },
@@ -57,6 +58,7 @@ func (*AttemptSucceeded) Kind() string { return "attempt.succeeded" }
 func (*AttemptFailed) Kind() string    { return "attempt.failed" }
 func (*AttemptLate) Kind() string      { return "attempt.late" }
 func (*ItemFailed) Kind() string       { return "item.failed" }
+func (*ItemTurned) Kind() string       { return "item.turned" }
 func (*StepEnded) Kind() string        { return "step.ended" }
 func (*Logged) Kind() string           { return "run.logged" }
 func (*OutputNoted) Kind() string      { return "run.output" }

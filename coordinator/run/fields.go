@@ -27,9 +27,9 @@ const (
 
 var (
 	retryField = object(fields{"attempts": whole(1, mostAttempts)})
-	judgeField = object(fields{"criteria": list(text), "model": text})
+	judgeField = object(fields{"criteria": list(criterion), "model": oneOrMore})
 	// calling is what every call of a model may hold, see docs/requests.md.
-	calling = fields{"model": text, "label": text, "retry": retryField, "options": options, "uses": uses}
+	calling = fields{"model": oneOrMore, "label": text, "retry": retryField, "options": options, "uses": uses}
 	// writing is what a call may hold that makes a model write.
 	writing = with(calling, fields{"system": text, "think": think, "max_tokens": whole(1, mostTokens), "temperature": number})
 	waiting = fields{"show": list(anything), "timeout_seconds": number, "label": text}
@@ -122,6 +122,14 @@ func text(name string, v any) error {
 		return mustBe(name, "a text", v)
 	}
 	return nil
+}
+
+// criterion is a text, or says more about what it asks.
+func criterion(name string, v any) error {
+	if _, more := v.(map[string]any); more {
+		return object(fields{"text": text, "must": yes, "absence": yes, "type": text})(name, v)
+	}
+	return text(name, v)
 }
 
 func think(name string, v any) error {

@@ -40,9 +40,20 @@ func (s *State) settleDue(st *Step) Payload {
 		return s.phase(st)
 	case st.Kind == KindPage:
 		return s.page(st)
+	case st.Kind == KindEvaluate && len(st.Items) == 0:
+		return s.settle(st)
 	default:
 		return st.end()
 	}
+}
+
+// settle ends an evaluate that nobody need be asked about.
+func (s *State) settle(st *Step) Payload {
+	v, err := marshal(s.settled(st))
+	if err != nil {
+		return &StepEnded{Pos: st.Pos, Status: StepFailed, Failure: &Failure{Kind: KindBadRequest, Message: err.Error(), Advice: Never}}
+	}
+	return &StepEnded{Pos: st.Pos, Status: StepSucceeded, Result: Content{Value: v}}
 }
 
 // skipRead ends a read that nobody will look at any more, because the script has ended.

@@ -93,6 +93,21 @@ func (tp *tape) succeed(id AttemptID, value string) {
 	tp.do(Finish{AttemptID: id, Result: Content{Value: json.RawMessage(value)}, Evidence: Evidence{Report: Report{PromptTokens: 10, OutputTokens: 5}}})
 }
 
+// What a judge may say of one criterion, as its worker hands it in.
+func met(criterion string) string     { return saying(criterion, "met", "met", true) }
+func notMet(criterion string) string  { return saying(criterion, "not_met", "not_met", true) }
+func missing(criterion string) string { return saying(criterion, "not_met", "cannot_tell", false) }
+func unsure(criterion string) string  { return saying(criterion, "cannot_tell", "cannot_tell", false) }
+
+func saying(criterion, said, counted string, line bool) string {
+	quotes := "[]"
+	if line {
+		quotes = `[{"quote":"the words","in":"subject","line":1}]`
+	}
+	return `{"answers":[{"criterion":"` + criterion + `","said":"` + said + `","counted":"` + counted + `","reason":"r","against":"","quotes":` + quotes +
+		`,"missing":[]}],"flags":[],"empty":false,"lines":3}`
+}
+
 func (tp *tape) fail(id AttemptID, kind string, advice Advice) {
 	tp.t.Helper()
 	tp.do(Finish{AttemptID: id, Failure: &Failure{Kind: kind, Message: "it was " + kind, Advice: advice}})

@@ -3,6 +3,8 @@ package run
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/loopkeeper/loopkeeper/coordinator/run/ladder"
 )
 
 // Requested is one call of a primitive that expects an answer, and becomes a step.
@@ -17,6 +19,7 @@ type Requested struct {
 	Lines       *Lines `json:"lines,omitempty"` // of a batch over lines, added by who records the request
 	// Handle: a large batch, whose result is delivered without its items.
 	Handle bool `json:"handle,omitempty"`
+	Judge  int  `json:"judge,omitempty"` // of an evaluate: which of its models judges first
 }
 
 // Lines say what an artifact of JSON lines holds without opening it.
@@ -74,7 +77,11 @@ type Consequence struct {
 	RetryAt  *time.Time `json:"retry_at,omitempty"` // with Then retry
 	Avoid    string     `json:"avoid,omitempty"`    // a node to avoid from now on
 	Feedback []string   `json:"feedback,omitempty"` // reasons of a send-back, for the next attempt
-	Failure  *Failure   `json:"failure,omitempty"`  // with Then failed after a judge's verdict
+	Failure  *Failure   `json:"failure,omitempty"`  // with Then failed after a judge's verdict, or where only a person can help
+	// Step is how the next attempt differs from one that failed, "" for not at all; or why there is none.
+	Step ladder.Step `json:"step,omitempty"`
+	// Model is which of the step's models makes the next attempt after the step "model", or which of its judges with Then judge.
+	Model int `json:"model,omitempty"`
 }
 
 // Then is what happens to an item next.
@@ -84,18 +91,20 @@ type Then string
 const (
 	ThenSucceeded Then = "succeeded"
 	ThenCheck     Then = "check"
-	ThenJudge     Then = "judge"
+	ThenJudge     Then = "judge" // or another judge
 	ThenRetry     Then = "retry"
 	ThenFailed    Then = "failed"
 	ThenUnknown   Then = "unknown" // of an external write
 )
 
-// AttemptSucceeded says that a call gave what was asked for. A judge's call succeeds when it gave a verdict, whichever.
+// AttemptSucceeded says that a call gave what was asked for. A judge's call succeeds when it answered, whatever.
 type AttemptSucceeded struct {
 	AttemptID
 	Evidence
-	Result Content `json:"result"`
+	Result Content `json:"result"` // of a judge: its judgement
 	Consequence
+	// Verdict is what the judgements of all judges come to; it is with the last one. See panel.Verdict.
+	Verdict json.RawMessage `json:"verdict,omitempty"`
 }
 
 // AttemptFailed says that a call gave nothing usable, and why.
@@ -105,6 +114,7 @@ type AttemptFailed struct {
 	Cause   Failure `json:"cause"`
 	Counted bool    `json:"counted"` // false: the node's fault, it does not use up an attempt
 	Consequence
+	Rejected *RejectedPlan `json:"rejected,omitempty"` // the plan that does not hold
 }
 
 // AttemptLate keeps what came back after nobody waited for it any more. It changes nothing.
@@ -120,6 +130,14 @@ type ItemFailed struct {
 	Pos     int     `json:"pos"`
 	Item    int     `json:"item"`
 	Failure Failure `json:"failure"`
+}
+
+// ItemTurned gives an item to the next of its models, or judges, without an attempt: no machine can take the one before.
+type ItemTurned struct {
+	Pos   int     `json:"pos"`
+	Item  int     `json:"item"`
+	Model int     `json:"model"` // as in Consequence
+	Cause Failure `json:"cause"`
 }
 
 // StepEnded settles a request. The order of these events is the order in which the script sees results.

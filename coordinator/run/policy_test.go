@@ -110,13 +110,13 @@ func TestFeedbackReachesTheNextAttempt(t *testing.T) {
 	if err != nil || judge.Kind != KindEvaluate || string(judge.Body) != `"a result"` {
 		t.Fatalf("the judge is asked %+v, %v", judge, err)
 	}
-	want := `{"criteria":["c"],"goal":"Shorten (the item)","model":"j","sources":["the text"]}`
+	want := `{"criteria":["c"],"goal":"Shorten (the item)","sources":["the text"]}`
 	if string(judge.Request) != want {
 		t.Errorf("the judge's request is\n%s, want\n%s", judge.Request, want)
 	}
-	tp.succeed(AttemptID{Pos: 0, Phase: Judge, Number: 1}, `{"verdict":"sent_back","reasons":["too long"]}`)
+	tp.succeed(AttemptID{Pos: 0, Phase: Judge, Number: 1}, notMet("c"))
 	again, err := tp.s.Call(tp.place(0, 0, "n1"))
-	if err != nil || len(again.Feedback) != 2 || again.Feedback[1] != "too long" || string(again.Body) != `"the text"` {
+	if err != nil || len(again.Feedback) != 2 || again.Feedback[1] != `not met: c (subject, line 1: "the words")` || string(again.Body) != `"the text"` {
 		t.Errorf("the next attempt is %+v, %v", again, err)
 	}
 }
@@ -125,9 +125,9 @@ func TestFeedbackReachesTheNextAttempt(t *testing.T) {
 func TestANodesItemsAreThoseThatSucceeded(t *testing.T) {
 	tp := newTape(t)
 	tp.ask(KindBatch, `{"model":"m","prompt":"{{item}}","items":["a","b"],"retry":{"attempts":1},"evaluate":{"criteria":["good"],"model":"j"}}`)
-	for item, verdict := range []string{"passed", "sent_back"} {
+	for item, judgement := range []string{met("good"), notMet("good")} {
 		tp.succeed(tp.place(0, item, "n1"), `"made"`)
-		tp.succeed(tp.place(0, item, "n2"), `{"verdict":"`+verdict+`","reasons":["because"],"facts":[],"opinions":[]}`)
+		tp.succeed(tp.place(0, item, "n2"), judgement)
 	}
 	if n := tp.s.Shares["n1"].Items; n != 1 {
 		t.Errorf("n1 has %d items, want the one that passed", n)

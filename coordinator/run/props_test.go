@@ -197,7 +197,7 @@ func (h *history) place(t *rapid.T) {
 }
 
 func (h *history) outcome(t *rapid.T, id AttemptID) Finish {
-	f := Finish{AttemptID: id, Evidence: Evidence{Report: Report{OutputTokens: 3}}, Result: Content{Value: json.RawMessage(`{"verdict":"passed"}`)}}
+	f := Finish{AttemptID: id, Evidence: Evidence{Report: Report{OutputTokens: 3}}, Result: Content{Value: json.RawMessage(met("c"))}}
 	switch rapid.IntRange(0, 6).Draw(t, "outcome") {
 	case 4:
 		f.Failure = &Failure{Kind: KindUnknown, Advice: Never}
@@ -206,7 +206,7 @@ func (h *history) outcome(t *rapid.T, id AttemptID) Finish {
 	case 1:
 		f.Failure = &Failure{Kind: KindNodeLost, Advice: OtherNode}
 	case 2:
-		f.Result.Value = json.RawMessage(`{"verdict":"sent_back","reasons":["r"]}`)
+		f.Result.Value = json.RawMessage(rapid.SampledFrom([]string{notMet("c"), missing("c"), unsure("c")}).Draw(t, "judgement"))
 	case 3:
 		f.Result.Value = json.RawMessage(`"prose"`)
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"time"
+
+	"github.com/loopkeeper/loopkeeper/coordinator/run/ladder"
 )
 
 // Ticket is an item that could start now.
@@ -81,23 +83,15 @@ func head(l indices, n int) indices { return slices.Clone(l[:min(n, len(l))]) }
 
 func (st *Step) ticket(i int) Ticket {
 	it := &st.Items[i]
-	t := Ticket{AttemptID: st.next(i), Model: st.Model, Context: st.spec.Options.Context, Embed: st.Kind == KindEmbed,
+	t := Ticket{AttemptID: st.next(i), Model: st.Asked(i), Context: st.spec.Options.Context, Embed: st.Kind == KindEmbed,
 		Ready: st.readyAt(i), Effort: st.effort(i, it.phase()), Affinity: st.spec.size.affinity, Uses: st.spec.Uses, Tool: st.spec.Name}
 	if it.tries != nil {
 		t.Avoid = it.tries.avoid
 	}
 	if it.phase() == Judge {
-		t.Model, t.Context, t.Embed, t.Affinity = st.model(Judge), 0, false, ""
+		t.Context, t.Embed, t.Affinity = 0, false, ""
 	}
 	return t
-}
-
-// model is the one that a phase asks for.
-func (st *Step) model(p Phase) string {
-	if p == Judge && st.spec.Evaluate != nil {
-		return st.spec.Evaluate.Model
-	}
-	return st.Model
 }
 
 // Call is what an attempt sends to a worker, or to a tool. A judge's Line is one more source; its Body is the subject.
@@ -107,6 +101,15 @@ type Call struct {
 	Body     json.RawMessage // item or subject, nil when there is none
 	Line     *Line           // where the item is when it is a line of an artifact; then Body is nil
 	Feedback []string
+	Variation
+}
+
+// Variation is how an attempt differs from the first one of its kind.
+type Variation struct {
+	Room     bool            // twice the tokens for every answer, and no thoughts where that can be said
+	Probe    bool            // what is known of how a format is applied is in doubt
+	Reversed bool            // the answers are offered in the other order
+	Rejected json.RawMessage // a plan to repair, by the feedback; nil: plan anew
 }
 
 // Line is one line of an artifact. Who sends the call reads it, by the index.
@@ -132,17 +135,42 @@ func (s *State) Call(a AttemptID) (Call, error) {
 	switch {
 	case a.Phase == Judge:
 		req, err := st.spec.judgeRequest(c.Body)
-		return Call{Kind: KindEvaluate, Request: req, Body: it.Result.body(), Line: c.Line}, err
+		return Call{Kind: KindEvaluate, Request: req, Body: it.Result.body(), Line: c.Line, Variation: st.variation(it, a.Phase)}, err
 	case st.Kind == KindTool:
 		c.Request = st.Body
 	case st.Kind == KindBatch:
 		c.Kind = KindGenerate
 	}
-	c.Feedback = append(c.Feedback, st.spec.Feedback...)
-	if it.tries != nil {
-		c.Feedback = append(c.Feedback, it.tries.feedback...)
-	}
+	c.Feedback, c.Variation = st.feedback(it), st.variation(it, a.Phase)
 	return c, nil
+}
+
+// feedback is what an item's next attempt is told of earlier ones. A repair is about one plan; a fresh try has no history.
+func (st *Step) feedback(it *Item) []string {
+	all := append([]string(nil), st.spec.Feedback...)
+	switch t := it.tries; {
+	case t == nil, t.step == ladder.Fresh:
+		return all
+	case t.rejected != nil:
+		return t.rejected.Reasons
+	default:
+		return append(all, t.feedback...)
+	}
+}
+
+func (st *Step) variation(it *Item, p Phase) (v Variation) {
+	t := it.tries
+	if t == nil {
+		return v
+	}
+	v.Room, v.Probe = t.room, t.step == ladder.Mode
+	if t.rejected != nil {
+		v.Rejected = t.rejected.Plan
+	}
+	if st.judges(p) && t.judging != nil {
+		v.Reversed = len(t.judging.asked)%2 == 1
+	}
+	return v
 }
 
 // body is a result as the subject of another call: the value itself, or a ref.

@@ -64,7 +64,7 @@ func (p *Page) Value() (json.RawMessage, error) {
 func ResultOf(p Payload) (Content, bool) {
 	switch p := p.(type) {
 	case *AttemptSucceeded:
-		return p.Result, true
+		return resultOf(p), true
 	case *ItemReused:
 		return p.Result, true
 	case *ItemResolved:
@@ -74,6 +74,23 @@ func ResultOf(p Payload) (Content, bool) {
 	default:
 		return Content{}, false
 	}
+}
+
+// Concluded is the verdict that came of a judge's attempt, nil when another judge was asked. Judges of before there were panels gave it
+// themselves.
+func (p *AttemptSucceeded) Concluded() json.RawMessage {
+	if p.Verdict != nil || p.Then == ThenJudge {
+		return p.Verdict
+	}
+	return p.Result.Value
+}
+
+// resultOf is what an attempt made: of the last judge of an evaluate the verdict, of a judge of an item's result its judgement.
+func resultOf(p *AttemptSucceeded) Content {
+	if p.Phase == Work && p.Verdict != nil {
+		return Content{Value: p.Verdict}
+	}
+	return p.Result
 }
 
 func (st *Step) pageItem(i int) PageItem {

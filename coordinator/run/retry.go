@@ -2,8 +2,12 @@ package run
 
 import (
 	"encoding/binary"
+	"fmt"
 	"hash/fnv"
+	"strings"
 	"time"
+
+	"github.com/loopkeeper/loopkeeper/coordinator/run/ladder"
 )
 
 // The numbers of the retry policy.
@@ -35,24 +39,76 @@ func nodesFault(f Failure) bool {
 // may take the item even when a part of an answer has arrived, because our calls are pure: all that one leaves is its result, and
 // that is applied for exactly the attempt in flight (Finish). What a tool writes outside is different: it is tried again only when the
 // tool says that it has not happened.
-func afterFailure(s *State, st *Step, it *Item, a AttemptID, node string, f Failure, now time.Time) (c Consequence, counted bool) {
+func afterFailure(s *State, st *Step, it *Item, failed *AttemptFailed, now time.Time) (c Consequence, counted bool) {
+	f := failed.Cause
 	counted = !nodesFault(f)
 	if it.Flight.External && (f.Kind == KindUnknown || !counted) {
 		return Consequence{Then: ThenUnknown}, true
 	}
-	tries, losses := it.tries.work, it.tries.lost[0]+it.tries.lost[1]
-	if a.Phase == Judge {
-		tries = it.tries.judge
-	}
+	tries, losses := it.failures(st, failed.Phase), it.tries.lost[0]+it.tries.lost[1]
 	if counted {
 		tries++
 	} else {
 		losses++
 	}
-	if f.Advice == Never && counted || tries >= st.spec.Retry.Attempts || losses > maxLosses {
-		return Consequence{Then: ThenFailed}, counted
+	var next ladder.Next
+	if counted && f.Advice != Never && steps[st.Kind].work == model {
+		next = st.climb(it, failed.Phase, failedTry(it, failed))
 	}
-	c = Consequence{Then: ThenRetry}
+	switch {
+	case next.Step == ladder.Person:
+		return Consequence{Then: ThenFailed, Step: next.Step, Failure: forAPerson(failed, tries)}, counted
+	case f.Advice == Never && counted || tries >= st.spec.Retry.Attempts || losses > maxLosses:
+		return s.givenUp(st, it, failed.Phase, now), counted
+	}
+	return s.again(st, it, failed, next, counted, now), counted
+}
+
+// failures is how many tries were used up by now: of a judge those of its own that failed.
+func (it *Item) failures(st *Step, p Phase) int {
+	switch {
+	case !st.judges(p):
+		return it.tries.work
+	case it.tries.judging != nil:
+		return it.tries.judging.fails
+	default:
+		return 0
+	}
+}
+
+// givenUp is what happens when no further try is worth it: another judge sits in the place of one who gives nothing.
+func (s *State) givenUp(st *Step, it *Item, p Phase, now time.Time) Consequence {
+	if st.judges(p) {
+		if seat, other := s.stead(st, it); other {
+			return Consequence{Then: ThenRetry, RetryAt: &now, Step: ladder.Model, Model: seat}
+		}
+	}
+	return Consequence{Then: ThenFailed}
+}
+
+// forAPerson is the failure of a plan that no model gets right.
+func forAPerson(failed *AttemptFailed, tries int) *Failure {
+	why := failed.Cause.Message
+	if failed.Rejected != nil {
+		why = strings.Join(failed.Rejected.Reasons, "; ")
+	}
+	return &Failure{Kind: KindNeedsHuman, Message: fmt.Sprintf("no plan holds after %d tries: %s", tries, why), Advice: Never,
+		Next: []string{"say the goal in other words, or as several smaller ones", "use a larger model"}}
+}
+
+// again is another try: how it differs, when, and where it had better not be.
+func (s *State) again(st *Step, it *Item, failed *AttemptFailed, next ladder.Next, counted bool, now time.Time) (c Consequence) {
+	f, node, losses := failed.Cause, failed.Node, it.tries.lost[0]+it.tries.lost[1]
+	tries := it.failures(st, failed.Phase)
+	if counted {
+		tries++
+	} else {
+		losses++
+	}
+	c = Consequence{Then: ThenRetry, Step: next.Step}
+	if next.Step == ladder.Model {
+		c.Model = next.Model
+	}
 	base, limit, n := shortBase, shortMax, tries
 	if !counted {
 		base, limit, n = longBase, longMax, losses
@@ -60,16 +116,16 @@ func afterFailure(s *State, st *Step, it *Item, a AttemptID, node string, f Fail
 	at := now
 	if f.Kind == KindNodePaused { // nothing failed: it may go on at once, and there again when the person says so
 		c.RetryAt = &at
-		return c, counted
+		return c
 	}
 	if f.Kind != KindNodeLost || losses > 1 {
-		at = now.Add(backoff(base, limit, n, s.hash(a)))
+		at = now.Add(backoff(base, limit, n, s.hash(failed.AttemptID)))
 	}
 	c.RetryAt = &at
 	if f.Advice == OtherNode || !counted || it.tries.failedOn == node {
 		c.Avoid = node
 	}
-	return c, counted
+	return c
 }
 
 // backoff is the wait before try n+1, n from 1: base doubled each time up to limit, and of that a half to all by the hash, so
@@ -100,6 +156,6 @@ func (s *State) hash(a AttemptID) uint64 {
 
 // seed is the sampling seed of an attempt: every counted try has another, within the 31 bits that every runner takes.
 func (s *State) seed(it *Item, a AttemptID) int64 {
-	a.Number = it.try(a)
+	a.Number = it.counted(a)
 	return int64(s.hash(a) & 0x7fffffff)
 }

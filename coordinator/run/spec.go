@@ -6,8 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/loopkeeper/loopkeeper/coordinator/run/ladder"
+	"github.com/loopkeeper/loopkeeper/coordinator/run/panel"
 )
 
 // defaultAttempts is how often an item is tried in all when its request does not say, see docs/requests.md.
@@ -15,7 +19,7 @@ const defaultAttempts = 3
 
 // spec is what the state machine needs to know of a step's request; everything else in it is for the worker.
 type spec struct {
-	Model    string            `json:"model"`
+	Model    models            `json:"model"`
 	Label    string            `json:"label"`
 	Prompt   string            `json:"prompt"`
 	Schema   json.RawMessage   `json:"schema"`
@@ -32,14 +36,19 @@ type spec struct {
 	Options struct {
 		Context int `json:"num_ctx"` // tokens per slot
 	} `json:"options"`
-	Evaluate *judging `json:"evaluate"`
-	Check    bool     `json:"check"`
+	Evaluate *judgeSpec `json:"evaluate"`
+	Check    bool       `json:"check"`
 
 	System    string            `json:"system"`
 	Goal      string            `json:"goal"`
-	Criteria  []string          `json:"criteria"`
+	Criteria  []panel.Criterion `json:"criteria"`
+	Code      []panel.Code      `json:"code"`
+	Author    string            `json:"author"` // of the subject: a model
 	Sources   []json.RawMessage `json:"sources"`
 	Inputs    []json.RawMessage `json:"inputs"`
+	Parts     []string          `json:"parts"`
+	Facts     []string          `json:"facts"`
+	Leads     []string          `json:"leads"`
 	MaxTokens int               `json:"max_tokens"`
 
 	waitSpec
@@ -60,10 +69,10 @@ type lineSpec struct {
 	Lines
 }
 
-// judging asks that another call accepts an item's result.
-type judging struct {
-	Criteria []string `json:"criteria"`
-	Model    string   `json:"model"`
+// judgeSpec asks that another call accepts an item's result.
+type judgeSpec struct {
+	Criteria []panel.Criterion `json:"criteria"`
+	Model    models            `json:"model"`
 }
 
 // parseSpec reads a step's request and refuses what no worker could carry out.
@@ -78,6 +87,9 @@ func parseSpec(op string, body json.RawMessage, lines *Lines) (*spec, error) {
 	}
 	if s.Retry.Attempts <= 0 {
 		s.Retry.Attempts = defaultAttempts
+		if op == KindPlan {
+			s.Retry.Attempts = ladder.Most(ladder.PlanInvalid)
+		}
 	}
 	if op == KindBatch {
 		if err := s.readItems(body, lines); err != nil {
@@ -87,8 +99,13 @@ func parseSpec(op string, body json.RawMessage, lines *Lines) (*spec, error) {
 	if err := check(s, op); err != nil {
 		return nil, err
 	}
-	if e := s.Evaluate; e != nil && (e.Model == "" || len(e.Criteria) == 0) {
-		return nil, fmt.Errorf("%s: evaluate needs criteria and a model", op)
+	if e := s.Evaluate; e != nil {
+		if len(e.Model) == 0 {
+			return nil, fmt.Errorf("%s: evaluate needs criteria and a model", op)
+		}
+		if err := checkJudged(op+".evaluate", e.Criteria); err != nil {
+			return nil, err
+		}
 	}
 	s.settleUses()
 	s.measure(op)
@@ -156,7 +173,7 @@ func elements(array []byte) ([]json.RawMessage, error) {
 }
 
 func (s *spec) checkModel(op string) error {
-	if s.Model == "" {
+	if len(s.Model) == 0 || slices.Contains(s.Model, "") {
 		return fmt.Errorf("%s: no model is named", op)
 	}
 	return nil
@@ -277,11 +294,10 @@ func (s *spec) judgeRequest(item json.RawMessage) (json.RawMessage, error) {
 		sources = append(sources, item)
 	}
 	return marshal(struct {
-		Criteria []string          `json:"criteria"`
+		Criteria []panel.Criterion `json:"criteria"`
 		Goal     string            `json:"goal,omitempty"`
-		Model    string            `json:"model"`
 		Sources  []json.RawMessage `json:"sources,omitempty"`
-	}{s.Evaluate.Criteria, placeholder.ReplaceAllString(s.Prompt, "(the item)"), s.Evaluate.Model, sources})
+	}{s.Evaluate.Criteria, placeholder.ReplaceAllString(s.Prompt, "(the item)"), sources})
 }
 
 // shared is the request without what travels beside it: what every attempt of a step has in common.

@@ -13,7 +13,9 @@ type Step struct {
 	Body   json.RawMessage // canonical
 	Note   bool
 	Label  string
-	Model  string
+	Model  string          // that it asks for first
+	Models []string        // all that it may ask for, in order of preference; of an evaluate those who may judge
+	Judges []string        // those who may judge the results of its items
 	Shared json.RawMessage // the request without its items, as attempts carry it; nil once the step has ended
 
 	Status    StepStatus
@@ -33,6 +35,7 @@ type Step struct {
 	Failed []int // indices of failed items, in the order of failing; in input order once the step has ended
 
 	spec          *spec
+	judge         int        // of Models or Judges: who judges first
 	single        string     // key of the only item, once the step has ended
 	named         bool       // single is a name and no index
 	handle        bool       // a batch that delivers a handle and not its items
@@ -63,6 +66,7 @@ type Item struct {
 // Spent is what the call took that made a result.
 type Spent struct {
 	Model        string
+	Candidate    uint16 // which of the step's models it was
 	PromptTokens int64
 	OutputTokens int64
 	Nanos        int64
@@ -70,23 +74,10 @@ type Spent struct {
 	Reused       bool // it was taken over from another run, and cost this one nothing
 }
 
-// tries is what an open item went through.
-type tries struct {
-	phase    Phase
-	ready    time.Time // since when it could run, or will be able to
-	work     int       // attempts that counted
-	judge    int       // those of the present result
-	lost     [2]int    // attempts that did not count, by phase: a node lost them
-	avoid    []string  // nodes to try last
-	feedback []string
-	failedOn string // the node of the last failure
-	check    int    // where among the deliveries its check is
-}
-
 // Flight is an attempt that has a node and no end yet.
 type Flight struct {
 	AttemptID
-	Try      int // from 1, by phase: attempts that a node lost are not counted
+	Try      int // from 1, by phase and model: attempts that a node lost are not counted
 	Node     string
 	Model    string
 	Digest   string
@@ -138,15 +129,6 @@ func (st *Step) readyAt(i int) time.Time {
 		return t.ready
 	}
 	return st.Requested
-}
-
-// try is which counted try an attempt is, from 1. One that a node lost is tried again, as if it had never been: with the same
-// seed, and so to the same result as in a run that nothing disturbed.
-func (it *Item) try(a AttemptID) int {
-	if it.tries == nil {
-		return a.Number
-	}
-	return a.Number - it.tries.lost[phaseIndex(a.Phase)]
 }
 
 // touch returns item i's books, and lists what was passed over.

@@ -68,7 +68,7 @@ var toolStories = map[string]func(*tape){
 		tp.check(0, 0, false, "too long")
 		tp.succeed(tp.place(0, 0, "n1"), `"short"`)
 		tp.check(0, 0, true)
-		tp.succeed(tp.place(0, 0, "n2"), `{"verdict":"passed","reasons":[]}`)
+		tp.succeed(tp.place(0, 0, "n2"), met("good"))
 		tp.check(0, 0, true) // not wanted any more
 		tp.returns()
 		tp.want(Completed)
@@ -93,7 +93,7 @@ var toolStories = map[string]func(*tape){
 		_, _ = tp.try(Reuse{Pos: 0, Item: 1, From: from, Result: Content{Value: json.RawMessage(`1`)}}) // refused: it is under way
 		tp.succeed(id, `2`)
 		tp.check(0, 1, true)
-		tp.succeed(tp.place(0, 1, "n1"), `{"verdict":"passed","reasons":[]}`)
+		tp.succeed(tp.place(0, 1, "n1"), met("c"))
 		tp.ask(KindApprove, `{"title":"Go on?"}`)
 		tp.do(Reuse{Pos: 1, From: From{Run: "aaaa", Pos: 1}, Result: Content{Value: json.RawMessage(`{"by":"ada","comment":"","outcome":"approved","timed_out":false}`)}})
 		tp.returns()

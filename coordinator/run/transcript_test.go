@@ -30,9 +30,9 @@ var firstStories = map[string]func(*tape){
 	"judged-and-sent-back": func(tp *tape) {
 		tp.ask(KindGenerate, `{"evaluate":{"criteria":["short"],"model":"judge"},"model":"small","prompt":"write"}`)
 		tp.succeed(tp.place(0, 0, "n1"), `"long"`)
-		tp.succeed(tp.place(0, 0, "n2"), `{"verdict":"sent_back","reasons":["too long"]}`)
+		tp.succeed(tp.place(0, 0, "n2"), notMet("short"))
 		tp.succeed(tp.place(0, 0, "n1"), `"short"`)
-		tp.succeed(tp.place(0, 0, "n2"), `{"verdict":"passed","reasons":[]}`)
+		tp.succeed(tp.place(0, 0, "n2"), met("short"))
 		tp.returns()
 		tp.want(Completed)
 	},

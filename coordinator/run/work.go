@@ -41,6 +41,11 @@ func (s *spec) measure(kind string) {
 		shared += bodyBytes(c)
 	}
 	own := len(s.Prompt) + len(s.Goal) + len(s.Schema)
+	for _, list := range [][]string{s.Parts, s.Facts, s.Leads} {
+		for _, text := range list {
+			own += len(text)
+		}
+	}
 	parts := append([]json.RawMessage{json.RawMessage(s.System)}, s.Context...)
 	if shared == 0 && (kind == KindBatch || s.Item != nil) { // then all items have the instruction in common
 		before, _, _ := bytes.Cut([]byte(s.Prompt), []byte("{{"))
@@ -56,7 +61,7 @@ func (s *spec) measure(kind string) {
 	if shared >= leastShared {
 		s.size.shared, s.size.affinity = shared, affinity(parts)
 	}
-	s.Inputs, s.Sources, s.Goal = nil, nil, "" // only their size was wanted
+	s.Inputs, s.Sources, s.Goal, s.Parts, s.Facts, s.Leads = nil, nil, "", nil, nil, nil // only their size was wanted
 }
 
 // affinity names what calls share, the same for every run.

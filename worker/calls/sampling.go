@@ -20,11 +20,15 @@ func (r turnRequest) sampling(k knowledge, think ollama.Think) ollama.Sampling {
 	s := ollama.Sampling{
 		NumCtx: o.NumCtx, NumPredict: o.NumPredict, Seed: o.Seed, Temperature: o.Temperature, TopP: o.TopP, TopK: o.TopK,
 	}
-	if s.NumPredict <= 0 {
+	ours := s.NumPredict <= 0
+	if ours {
 		s.NumPredict = r.room(think)
-		if o.NumCtx > 0 {
-			s.NumPredict = min(s.NumPredict, o.NumCtx)
-		}
+	}
+	if o.Room {
+		s.NumPredict *= 2
+	}
+	if (ours || o.Room) && o.NumCtx > 0 {
+		s.NumPredict = min(s.NumPredict, o.NumCtx)
 	}
 	switch {
 	case r.format != nil:

@@ -22,8 +22,9 @@ type Ollama interface {
 
 // Options are the model's settings. A nil pointer leaves a value to us (structured calls) or to the model (free text).
 type Options struct {
-	NumCtx      int // tokens; one value per model in a cluster, since a change reloads it; 0 leaves it to the server
-	NumPredict  int // tokens of answer at most; 0: defaultNumPredict
+	NumCtx      int  // tokens; one value per model in a cluster, since a change reloads it; 0 leaves it to the server
+	NumPredict  int  // tokens of answer at most; 0: defaultNumPredict
+	Room        bool // twice as many, after an answer that was cut off
 	Seed        int64
 	Temperature *float64
 	TopP        *float64

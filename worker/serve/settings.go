@@ -44,7 +44,7 @@ func (s *Server) common(c *workerv1.Call, m *workerv1.ModelSpec, p *workerv1.Sam
 		return calls.Common{}, err
 	}
 	o := calls.Options{NumCtx: int(m.GetContext()), NumPredict: int(p.GetMaxTokens()), Seed: p.GetSeed(), Temperature: more.Temperature,
-		TopP: more.TopP, TopK: more.TopK}
+		TopP: more.TopP, TopK: more.TopK, Room: p.GetRoom()}
 	if o.NumCtx == 0 {
 		o.NumCtx = more.NumCtx
 	}

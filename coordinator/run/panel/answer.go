@@ -1,11 +1,40 @@
 package panel
 
+import (
+	"bytes"
+	"encoding/json"
+)
+
 // Criterion is what must hold.
 type Criterion struct {
 	Text    string `json:"text"`
 	Must    bool   `json:"must"`              // without it there is no "passed"; others are only reported
 	Absence bool   `json:"absence,omitempty"` // it holds when something is not there: nothing can be quoted for that
 	Type    string `json:"type,omitempty"`    // names what its judges were calibrated on; "" is any
+}
+
+// UnmarshalJSON reads a criterion as requests have it: its text alone, or an object. It must hold unless it says otherwise.
+func (c *Criterion) UnmarshalJSON(raw []byte) error {
+	*c = Criterion{Must: true}
+	if raw = bytes.TrimSpace(raw); len(raw) > 0 && raw[0] == '"' {
+		return json.Unmarshal(raw, &c.Text)
+	}
+	type plain Criterion
+	return json.Unmarshal(raw, (*plain)(c))
+}
+
+// MarshalJSON is the reverse: the text alone where there is nothing else to say.
+func (c Criterion) MarshalJSON() ([]byte, error) {
+	type plain Criterion
+	var v any = plain(c)
+	if c.Must && !c.Absence && c.Type == "" {
+		v = c.Text
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSpace(b.Bytes()), err
 }
 
 // The answers to a criterion.

@@ -4,9 +4,30 @@ import "slices"
 
 // Candidate is a model that may judge.
 type Candidate struct {
-	Model  string
-	Family string
-	Calibration
+	Model       string
+	Family      string
+	Calibration                        // on criteria of any type
+	Types       map[string]Calibration // on those of one type, where that was measured by itself
+}
+
+// on is how the judge did on criteria of a type.
+func (c Candidate) on(kind string) Calibration {
+	if by, ok := c.Types[kind]; ok {
+		return by
+	}
+	return c.Calibration
+}
+
+// least is what the judge's word is worth on the criterion on which it is worth least, of those that must hold.
+func (c Candidate) least(criteria []Criterion) Calibration {
+	out, rank := c.Calibration, 3
+	for _, k := range criteria {
+		on := c.on(k.Type)
+		if r := slices.Index([]string{advisory, none, good}, on.Word()); k.Must && r < rank {
+			out, rank = on, r
+		}
+	}
+	return out
 }
 
 // Calibration is how a judge did on subjects whose answers are known. The zero value is a judge that nobody measured.
@@ -31,15 +52,21 @@ func (c Calibration) Vetoes() bool { return !c.Known() || c.TPR >= VetoTPR }
 // Counts says whether its "met" counts.
 func (c Calibration) Counts() bool { return !c.Known() || c.TNR >= CountsTNR }
 
+const (
+	none     = "none"
+	good     = "good"
+	advisory = "advisory"
+)
+
 // Word is how verdicts name it: none, good or advisory.
 func (c Calibration) Word() string {
 	switch {
 	case !c.Known():
-		return "none"
+		return none
 	case c.Vetoes() && c.Counts():
-		return "good"
+		return good
 	default:
-		return "advisory"
+		return advisory
 	}
 }
 

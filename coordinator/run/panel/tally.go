@@ -4,7 +4,6 @@ import "fmt"
 
 // tally is what the answers so far come to, over the criteria that must hold.
 type tally struct {
-	musts        int
 	mets         []int    // per criterion that must hold: judges whose "met" counts
 	shown        []string // criteria that a line shows not to be met
 	missingTwice []string // criteria that two judges say are not met, without a line
@@ -19,37 +18,60 @@ func (c Case) tally() tally {
 		if !k.Must {
 			continue
 		}
-		t.musts++
-		mets, idle, missing, unsure := 0, 0, 0, 0
-		for j, a := range c.Asked {
-			answer := a.answer(i, k)
-			switch {
-			case answer.shows(NotMet) && a.Vetoes():
-				t.shown = append(t.shown, why(k, answer))
-			case answer.shows(NotMet), answer.saysMissing():
-				missing++
-			case answer.shows(Met) && a.Counts():
-				mets++
-			case answer.shows(Met):
-				idle++
-			case c.askedAgain(j): // by the same judge: it has had its say
-			default:
-				unsure++
-			}
-		}
-		t.mets = append(t.mets, mets)
+		n := c.count(i, k)
+		t.shown, t.mets = append(t.shown, n.shown...), append(t.mets, n.mets)
 		switch said := fmt.Sprintf("not met: %s", k.Text); {
-		case missing > 1:
+		case n.missing > 1:
 			t.missingTwice = append(t.missingTwice, said)
-		case missing == 1:
+		case n.missing == 1:
 			t.missing = append(t.missing, said)
-		case idle > 0:
+		case n.idle > 0:
 			t.idle = append(t.idle, k.Text)
-		case unsure > 0:
+		case n.unsure > 0:
 			t.unsure = append(t.unsure, k.Text)
 		}
 	}
 	return t
+}
+
+// count is how the judges answered one criterion.
+type count struct {
+	shown   []string // not met, and a line shows it
+	missing int      // not met, without a line
+	mets    int      // met, by judges whose "met" counts
+	idle    int      // met, by the others
+	unsure  int
+}
+
+func (c Case) count(i int, k Criterion) (n count) {
+	for j, a := range c.Asked {
+		switch answer, worth := a.answer(i, k), a.on(k.Type); {
+		case answer.shows(NotMet) && worth.Vetoes():
+			n.shown = append(n.shown, why(k, answer))
+		case answer.shows(NotMet), answer.saysMissing():
+			n.missing++
+		case answer.shows(Met) && worth.Counts():
+			n.mets++
+		case answer.shows(Met):
+			n.idle++
+		case c.askedAgain(j): // by the same judge: it has had its say
+		default:
+			n.unsure++
+		}
+	}
+	return n
+}
+
+// result is what the answers to one criterion come to.
+func (n count) result() string {
+	switch {
+	case len(n.shown) > 0, n.missing > 1, n.missing == 1 && n.mets == 0:
+		return NotMet
+	case n.mets > 0 && n.missing == 0:
+		return Met
+	default:
+		return CannotTell
+	}
 }
 
 // answer is a judge's answer to criterion i; a judge that left it out cannot tell.

@@ -30,6 +30,7 @@ type Fact struct {
 type Outcome struct {
 	Criterion string `json:"criterion"`
 	Must      bool   `json:"must"`
+	Result    string `json:"result"` // met, not_met or cannot_tell
 	By        []Said `json:"by"`
 }
 
@@ -57,7 +58,7 @@ func (c Case) end(verdict, rule string, reasons []string) Next {
 	v := &Verdict{Verdict: verdict, Rule: rule, Reasons: append([]string{}, reasons...), Facts: []Fact{}, Opinions: []string{},
 		Criteria: []Outcome{}, Judges: []Judge{}, Flags: c.flags(), Code: c.Code}
 	for i, k := range c.Criteria {
-		out := Outcome{Criterion: k.Text, Must: k.Must, By: []Said{}}
+		out := Outcome{Criterion: k.Text, Must: k.Must, Result: c.count(i, k).result(), By: []Said{}}
 		for _, a := range c.Asked {
 			answer := a.answer(i, k)
 			out.By = append(out.By, Said{a.Model, answer.Said, answer.Counted})
@@ -66,8 +67,9 @@ func (c Case) end(verdict, rule string, reasons []string) Next {
 		v.Criteria = append(v.Criteria, out)
 	}
 	for _, a := range c.Asked {
+		worth := a.least(c.Criteria)
 		v.Judges = append(v.Judges, Judge{Model: a.Model, Digest: a.Digest, Family: a.Family, Node: a.Node,
-			Calibration: a.Word(), N: a.N, TPR: a.TPR, TNR: a.TNR})
+			Calibration: worth.Word(), N: worth.N, TPR: worth.TPR, TNR: worth.TNR})
 	}
 	return Next{Verdict: v}
 }

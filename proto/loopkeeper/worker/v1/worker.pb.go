@@ -1738,6 +1738,7 @@ type Sampling struct {
 	Seed          int64                  `protobuf:"varint,3,opt,name=seed,proto3" json:"seed,omitempty"`
 	Think         string                 `protobuf:"bytes,4,opt,name=think,proto3" json:"think,omitempty"`                                // "", "false", "true", "low", "medium", "high"
 	OptionsJson   []byte                 `protobuf:"bytes,5,opt,name=options_json,json=optionsJson,proto3" json:"options_json,omitempty"` // further Ollama options, a JSON object; may be empty
+	Room          bool                   `protobuf:"varint,6,opt,name=room,proto3" json:"room,omitempty"`                                 // after an answer that was cut off: every answer may take twice the tokens that it would
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1805,6 +1806,13 @@ func (x *Sampling) GetOptionsJson() []byte {
 		return x.OptionsJson
 	}
 	return nil
+}
+
+func (x *Sampling) GetRoom() bool {
+	if x != nil {
+		return x.Room
+	}
+	return false
 }
 
 type GenerateRequest struct {
@@ -3855,14 +3863,15 @@ const file_loopkeeper_worker_v1_worker_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x18\n" +
 	"\acontext\x18\x03 \x01(\x05R\acontext\x122\n" +
-	"\x04mode\x18\x04 \x01(\v2\x1e.loopkeeper.worker.v1.CallModeR\x04mode\"\xad\x01\n" +
+	"\x04mode\x18\x04 \x01(\v2\x1e.loopkeeper.worker.v1.CallModeR\x04mode\"\xc1\x01\n" +
 	"\bSampling\x12\x1d\n" +
 	"\n" +
 	"max_tokens\x18\x01 \x01(\x05R\tmaxTokens\x12%\n" +
 	"\vtemperature\x18\x02 \x01(\x01H\x00R\vtemperature\x88\x01\x01\x12\x12\n" +
 	"\x04seed\x18\x03 \x01(\x03R\x04seed\x12\x14\n" +
 	"\x05think\x18\x04 \x01(\tR\x05think\x12!\n" +
-	"\foptions_json\x18\x05 \x01(\fR\voptionsJsonB\x0e\n" +
+	"\foptions_json\x18\x05 \x01(\fR\voptionsJson\x12\x12\n" +
+	"\x04room\x18\x06 \x01(\bR\x04roomB\x0e\n" +
 	"\f_temperature\"\xbb\x03\n" +
 	"\x0fGenerateRequest\x12.\n" +
 	"\x04call\x18\x01 \x01(\v2\x1a.loopkeeper.worker.v1.CallR\x04call\x125\n" +
