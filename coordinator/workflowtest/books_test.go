@@ -259,12 +259,11 @@ func TestStartReturnsAtOnce(t *testing.T) {
 func TestUntilCountsBeforeItAsksAJudge(t *testing.T) {
 	texts := []string{"one two three four five", "one two three", "one two pump", "a pump"}
 	round := 0
-	judged := []string{}
+	labels := []string{}
 	c := newCoordinator(t, nil, func(c call) any {
 		if c.Kind == engine.CallEvaluate {
-			judged = append(judged, c.Label)
-			verdict := map[bool]string{true: "passed", false: "sent_back"}[c.Label == "judge round 4"]
-			return map[string]any{"verdict": verdict, "reasons": []string{"it is dull"}, "facts": []any{}, "opinions": []any{}}
+			labels = append(labels, c.Label)
+			return judged(map[bool]string{true: "passed", false: "sent_back"}[c.Label == "judge round 4"], "it is dull")
 		}
 		if context := show(c.Request["context"]); round > 0 && !strings.Contains(context, []string{"", "it has 5 words, and may have 3", `it lacks \"pump\"`, "it is dull"}[round]) {
 			t.Errorf("round %d was given %s", round+1, context)
@@ -280,8 +279,8 @@ func TestUntilCountsBeforeItAsksAJudge(t *testing.T) {
 		Reasons []string
 	}
 	c.output(id, "end", &end)
-	if v.Status != run.Completed || !end.Reached || end.Rounds != 4 || !slices.Equal(judged, []string{"judge round 3", "judge round 4"}) {
-		t.Errorf("%s, %+v, judged %v", v.Status, end, judged)
+	if v.Status != run.Completed || !end.Reached || end.Rounds != 4 || !slices.Equal(labels, []string{"judge round 3", "judge round 4"}) {
+		t.Errorf("%s, %+v, judged %v", v.Status, end, labels)
 	}
 	round, texts = 0, []string{"one two three four five", "too long again, as it was", "x", "x"}
 	id = c.start("until", `{"model":"m","task":"A name","max_words":3,"rounds":2}`)

@@ -76,9 +76,9 @@ var modelsOf = map[string]struct {
 	"plan": {"plan", func(c call) any {
 		switch c.Kind {
 		case engine.CallPlan:
-			return obj{"order": []string{"list", "write"}, "steps": []obj{
-				{"id": "list", "goal": "List what changed", "depends_on": []string{}, "model": "", "writes": []string{}, "external": false},
-				{"id": "write", "goal": "Write the notes from the list", "depends_on": []string{"list"}, "model": "", "writes": []string{}, "external": false}}}
+			return planOf(
+				step("s1", "../docs/backup.md ../docs/models.md ../docs/network.md", "changes.md", obj{"instruction": "List what changed in the documents", "done_when": []string{"Every change is in the list"}}),
+				step("s2", "changes.md", "notes.md", obj{"instruction": "Write the notes from changes.md", "done_when": []string{"The notes name every change of the list"}}))
 		case engine.CallEvaluate:
 			return judged("passed", "the text names every change")
 		}

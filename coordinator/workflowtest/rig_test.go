@@ -84,6 +84,8 @@ func (s *staff) Send(a engine.Attempt) {
 		s.calls = append(s.calls, c)
 		r := engine.Result{Key: a.Key, Report: engine.Report{Model: a.Model, Digest: a.Digest, PromptTokens: 1, OutputTokens: 1, Simulated: true}}
 		switch said := s.answer(c).(type) {
+		case judgement:
+			r.Value = json.RawMessage(show(said.answers(c)))
 		case failure:
 			r.Failure = &run.Failure{Kind: string(said), Message: "it was " + string(said), Advice: run.Never}
 		case string:

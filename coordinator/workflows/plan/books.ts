@@ -1,5 +1,5 @@
 // What a run knows and has used up: bounds are counted here, and facts never mix with leads.
-import type { Body } from "loopkeeper";
+import type { Body, Ref } from "loopkeeper";
 import type { Ended } from "./graph";
 import { clipped, type Part } from "./parts";
 import type { Done, Made } from "./step";
@@ -45,10 +45,12 @@ export class Books {
     return true;
   }
 
-  /** Counts a new plan, when there may be one. */
+  /** Counts a new plan, when there may be one, for each part that has met a wall of its own. */
   mayReplan(): boolean {
     if (this.replans >= bounds.replan.run) return false;
-    for (const { id } of this.open()) this.replanned.set(id, (this.replanned.get(id) ?? 0) + 1);
+    const waits = (id: string) => this.ended.some(({ step, error }) => error?.kind === "skipped" && step.parts.includes(id));
+    const failed = (id: string) => this.ended.some(({ step, error }) => error && error.kind !== "skipped" && step.parts.includes(id));
+    for (const { id } of this.open()) if (failed(id) || !waits(id)) this.replanned.set(id, (this.replanned.get(id) ?? 0) + 1);
     this.replans++;
     return this.plannable().length > 0;
   }
@@ -56,7 +58,7 @@ export class Books {
   /** Says whether the same worker has made the same of the same input before. */
   again(input: string, { values }: Made): boolean {
     const seen = this.outputs.get(input) ?? new Set();
-    const output = JSON.stringify(values);
+    const output = JSON.stringify(values.map(({ body }) => (body as Partial<Ref> | null)?.ref ?? body));
     this.outputs.set(input, seen);
     return seen.has(output) || !seen.add(output);
   }

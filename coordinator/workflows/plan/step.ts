@@ -36,7 +36,7 @@ async function once(step: PlanStep, given: Named[], crew: Crew, books: Books): P
     const { verdict, reasons, opinions } = await decided(`step ${step.id}`, judged, [subject], crew);
     if (verdict === "passed") return { ...made, step, names: step.writes, text: hand.writes, verdict, reasons, open: [] };
     if (verdict === "needs_human" || !books.mayRedo(tries)) throw Object.assign(failed(verdict, reasons.join("; ")), { opinions });
-    feedback.push(...reasons);
+    feedback.push(...reasons.filter((reason) => !feedback.includes(reason)));
   }
 }
 
