@@ -81,6 +81,10 @@ func (g *gathering) take(e run.Event) {
 		if b := g.at[Place{p.Pos, p.Item}]; b != nil {
 			g.ended(b, p.AttemptID, p.Evidence, "came late and counts for nothing")
 		}
+	case *run.ItemTurned:
+		if b := g.at[Place{p.Pos, p.Item}]; b != nil {
+			b.Tries = append(b.Tries, "no machine can take it, so the next model is asked: "+p.Cause.Message)
+		}
 	case *run.ItemFailed:
 		if b := g.at[Place{p.Pos, p.Item}]; b != nil {
 			b.Tries = append(b.Tries, "ended without an attempt: "+p.Failure.Kind+": "+p.Failure.Message)

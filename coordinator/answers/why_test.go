@@ -10,7 +10,11 @@ import (
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
 )
 
-const passed = `{"verdict":"passed","rule":"all_met","reasons":[],"facts":[{"quote":"A pump moves water.","in":"docs/a.md","line":1}],"opinions":["it reads well"]}`
+// What a judge says of its only criterion, with a line and without one, as it may where the criterion is about an absence.
+const (
+	passed = `{"answers":[{"criterion":"true","said":"met","counted":"met","reason":"it reads well","quotes":[{"quote":"A pump moves water.","in":"docs/a.md","line":1}]}]}`
+	bare   = `{"answers":[{"criterion":"true","said":"met","counted":"met","reason":"trust me","unquoted":true}]}`
+)
 
 // twoSteps reviews two files with a judge, then makes a text of what came out.
 func twoSteps(t *testing.T) *tape {

@@ -12,6 +12,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
+	"github.com/loopkeeper/loopkeeper/coordinator/run/ladder"
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
 )
 
@@ -59,6 +60,10 @@ func (t *Trace) Add(e *coordinatorv1.GetTraceResponse) Event {
 		out.What = "failed"
 		t.about(&out, p.Pos, p.Item)
 		out.Text = failureText(p.Failure)
+	case *run.ItemTurned:
+		out.What = "next model"
+		t.about(&out, p.Pos, p.Item)
+		out.Text = failureText(p.Cause)
 	default:
 		if !t.attempt(&out, decoded.Data) && !t.item(&out, decoded.Data) {
 			out.What, out.Text = runEvent(decoded.Data)
@@ -111,9 +116,9 @@ func (t *Trace) attempt(e *Event, p run.Payload) bool {
 	case *run.AttemptSucceeded:
 		id, ev, e.What = p.AttemptID, p.Evidence, "answered"
 		text = []string{spent(ev.Report), consequence(p.Consequence)}
-		if id.Phase == run.Judge {
-			e.What, e.Verdict = "judged", p.Result.Value
-			text = append([]string{verdictText(p.Result.Value)}, text...)
+		if id.Phase == run.Judge || p.Verdict != nil || p.Then == run.ThenJudge && p.Model > 0 {
+			e.What, e.Verdict = "judged", p.Concluded()
+			text = append([]string{verdictText(p.Concluded())}, text...)
 		}
 	case *run.AttemptFailed:
 		id, ev, e.What = p.AttemptID, p.Evidence, "failed"
@@ -254,6 +259,12 @@ func spent(r run.Report) string {
 }
 
 // consequence is what an attempt's end means for its item, where that is not what it says itself.
+// differs says how the next try is another one.
+var differs = map[ladder.Step]string{
+	ladder.Room: "with more room for the answer", ladder.Mode: "after a look at how values are asked for", ladder.Repair: "with the list of what is wrong",
+	ladder.Fresh: "without its history", ladder.Model: "with the next model",
+}
+
 func consequence(c run.Consequence) string {
 	switch c.Then {
 	case run.ThenCheck:
@@ -263,6 +274,9 @@ func consequence(c run.Consequence) string {
 	case run.ThenJudge:
 		return "now to be judged"
 	case run.ThenRetry:
+		if how := differs[c.Step]; how != "" {
+			return "will be tried again, " + how
+		}
 		return "will be tried again"
 	case run.ThenFailed:
 		return "no try is left"
