@@ -27,6 +27,7 @@ import (
 	"github.com/loopkeeper/loopkeeper/coordinator/script"
 	"github.com/loopkeeper/loopkeeper/coordinator/tools"
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
+	"github.com/loopkeeper/loopkeeper/proto/prompts"
 	"github.com/loopkeeper/loopkeeper/scheduler"
 )
 
@@ -53,12 +54,16 @@ type Options struct {
 	Nodes     map[string]engine.NodeLimits // by id or name
 	Resources map[string]engine.Resource   // limits of what calls hold, by name
 	Pulls     PullPolicy
-	Default   run.Limits            // budgets of runs where neither they nor their workflow set any
-	Budgets   map[string]run.Limits // of single workflows, by name; 0 is Default's, a negative number none
-	Spaces    []tools.Workspace     // the folders that tools may use, and nothing else of this machine
-	EffectLog *tools.EffectLog      // the tool effect.log, for tests; nil: there is none
-	Grace     time.Duration         // how long after a start a call waits for its node to come back; 0: the engine's default
-	Log       *slog.Logger
+	Default   run.Limits                 // budgets of runs where neither they nor their workflow set any
+	Budgets   map[string]run.Limits      // of single workflows, by name; 0 is Default's, a negative number none
+	Roles     map[string][]run.RoleModel // models that play a role, in order of preference
+	Prompts   prompts.Set                // texts in the place of this release's own
+	// PromptsFolder is where these come from, for people; "" for nowhere.
+	PromptsFolder string
+	Spaces        []tools.Workspace // the folders that tools may use, and nothing else of this machine
+	EffectLog     *tools.EffectLog  // the tool effect.log, for tests; nil: there is none
+	Grace         time.Duration     // how long after a start a call waits for its node to come back; 0: the engine's default
+	Log           *slog.Logger
 }
 
 // Coordinator is the running daemon.
@@ -71,6 +76,7 @@ type Coordinator struct {
 	library  *library
 	tools    *tools.Registry
 	schedule *schedules
+	judges   *judgeBook
 	server   *grpc.Server
 	auto     sync.WaitGroup
 	end      context.CancelFunc // of what goes on in auto
@@ -87,8 +93,9 @@ func Start(ctx context.Context, o Options) (*Coordinator, error) {
 	submitted := func(ctx context.Context, params, input json.RawMessage) ([]run.Submitted, error) {
 		return api.Submitted(ctx, o.Store, params, input)
 	}
+	c.judges = o.newJudgeBook(func() []fleet.View { all, _ := c.fleet.View(); return all })
 	c.engine = engine.New(engine.Options{Store: o.Store, Host: o.Host, MaxScripts: o.MaxRuns, ReattachGrace: o.Grace,
-		DefaultLimits: o.Default, Tools: toolbox{c.tools}, Workflows: c.library.Find, Submitted: submitted,
+		Pins: engine.Pins{Roles: o.Roles, Prompts: o.texts(), Judges: c.judges.pinned}, DefaultLimits: o.Default, Tools: toolbox{c.tools}, Workflows: c.library.Find, Submitted: submitted,
 		Limits: o.limits(), Hours: o.Hours, Nodes: o.Nodes, Resources: o.Resources, Log: o.Log.With("part", "engine")})
 	fo := fleet.Options{Fleet: o.Fleet, Version: o.Version, Static: o.Workers, Local: o.Local, Interval: o.Interval, Dial: o.Dial,
 		LostAfter: o.LostAfter, Memory: o.Store, Lost: c.engine.Lost, Note: c.engine.Reported, Log: o.Log.With("part", "fleet")}
@@ -124,7 +131,8 @@ func (o Options) limits() scheduler.Limits {
 
 func (c *Coordinator) newServer() *api.Server {
 	return api.New(api.Options{Engine: c.engine, Fleet: c.fleet, Store: c.o.Store, Host: c.o.Host, Library: c.library, Budgets: c.o.Budgets,
-		Limits: c.o.limits(), Context: c.engine.Context, Pulls: c.pulls, Suggest: c.suggester(), Settings: c.o.settings(), Version: c.o.Version, FleetID: c.o.Fleet, Name: c.o.Name, DataDir: c.o.DataDir,
+		Limits: c.o.limits(), Context: c.engine.Context, Pulls: c.pulls, Suggest: c.suggester(), Settings: c.o.settings(), Roles: c.o.Roles,
+		Prompts: c.o.Prompts, PromptsFolder: c.o.PromptsFolder, Judges: c.judges, Version: c.o.Version, FleetID: c.o.Fleet, Name: c.o.Name, DataDir: c.o.DataDir,
 		Discovery: c.discovery(), Log: c.o.Log.With("part", "api")})
 }
 

@@ -15,28 +15,34 @@ import (
 	"github.com/loopkeeper/loopkeeper/coordinator/script"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
+	"github.com/loopkeeper/loopkeeper/proto/prompts"
 	"github.com/loopkeeper/loopkeeper/scheduler"
 )
 
 // Options is what a Server answers from.
 type Options struct {
-	Engine    *engine.Engine
-	Fleet     *fleet.Fleet
-	Store     ledger.Store
-	Host      script.Host
-	Library   Library // workflows by name
-	Limits    scheduler.Limits
-	Budgets   map[string]run.Limits                           // of single workflows, by name; 0 is the default's, a negative number none
-	Context   func(snap scheduler.Snapshot, model string) int // of a model where nobody says one, tokens per slot; 0: the default
-	Pulls     *pull.Puller
-	Suggest   func(context.Context) ([]pull.Suggestion, error) // downloads that would pay; nil: nobody wants to know
-	Settings  []string                                         // ids or names of nodes that the settings say something about
-	Version   string
-	FleetID   string
-	Name      string
-	DataDir   string
-	Discovery string // one line for people
-	Log       *slog.Logger
+	Engine   *engine.Engine
+	Fleet    *fleet.Fleet
+	Store    ledger.Store
+	Host     script.Host
+	Library  Library // workflows by name
+	Limits   scheduler.Limits
+	Budgets  map[string]run.Limits                           // of single workflows, by name; 0 is the default's, a negative number none
+	Context  func(snap scheduler.Snapshot, model string) int // of a model where nobody says one, tokens per slot; 0: the default
+	Pulls    *pull.Puller
+	Suggest  func(context.Context) ([]pull.Suggestion, error) // downloads that would pay; nil: nobody wants to know
+	Settings []string                                         // ids or names of nodes that the settings say something about
+	Roles    map[string][]run.RoleModel                       // as the settings have them
+	Prompts  prompts.Set                                      // that new runs pin
+	// PromptsFolder is where texts of that set come from, "" for none: for people.
+	PromptsFolder string
+	Judges        JudgeBook
+	Version       string
+	FleetID       string
+	Name          string
+	DataDir       string
+	Discovery     string // one line for people
+	Log           *slog.Logger
 }
 
 // Server implements the services of coordinatorv1.
@@ -55,6 +61,7 @@ func (s *Server) Register(g grpc.ServiceRegistrar) {
 	coordinatorv1.RegisterCoordinatorServiceServer(g, s)
 	coordinatorv1.RegisterSteerServiceServer(g, s)
 	coordinatorv1.RegisterWorkflowServiceServer(g, s)
+	coordinatorv1.RegisterJudgeServiceServer(g, &judgeServer{s: s})
 	s.registerRecords(g)
 }
 

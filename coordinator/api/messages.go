@@ -59,7 +59,8 @@ func runMessage(v engine.View) *coordinatorv1.Run {
 		Error: v.Error, ErrorStack: v.ErrorStack, Items: counts(v.Items), PromptTokens: v.PromptTokens, OutputTokens: v.OutputTokens, Calls: v.Calls,
 		Simulated: v.Simulated, Logs: v.Logs, ScriptSha256: v.Script, Seed: v.Seed, Key: v.Key, Outputs: v.Outputs, CancelReason: v.CancelReason,
 		Priority: string(v.Priority), Weight: v.Weight, Parent: v.Parent, Children: v.Children, Base: v.Base, ActiveNanos: int64(v.Active),
-		Acceptance: acceptanceMessage(v.Acceptance), Waits: int32(v.Waits), ParkedBy: v.ParkedBy, ByCode: int64(v.ByCode), Handled: int64(v.Handled), BuiltIn: v.BuiltIn}
+		Acceptance: acceptanceMessage(v.Acceptance), Waits: int32(v.Waits), ParkedBy: v.ParkedBy, ByCode: int64(v.ByCode), Handled: int64(v.Handled), BuiltIn: v.BuiltIn,
+		Roles: roleMessages(v.Roles), Prompts: changedPrompts(v.Prompts), Judges: judgeWords(v.Judges)}
 	for _, l := range v.Limits {
 		m.Limits = append(m.Limits, limitMessage(l))
 	}

@@ -26,7 +26,11 @@ func (s *Server) listNodes(ctx context.Context) (*coordinatorv1.ListNodesRespons
 	if err != nil {
 		return nil, err
 	}
-	out := &coordinatorv1.ListNodesResponse{Candidates: f.candidates, Findings: s.findings(f)}
+	records, err := s.o.Judges.Records(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &coordinatorv1.ListNodesResponse{Candidates: f.candidates, Findings: append(s.findings(f), s.roleFindings(f, records)...), Roles: roleMessages(s.o.Roles)}
 	for _, n := range f.views {
 		out.Nodes = append(out.Nodes, s.node(f, n))
 	}

@@ -15,6 +15,9 @@ type Record struct {
 	Servers []string  `json:"servers"` // versions of Ollama that it was measured on
 	Run     string    `json:"run"`
 	Time    time.Time `json:"time"`
+	Pairs   []Pair    `json:"pairs,omitempty"` // of this judge and others that were asked the same
+	// Simulated says that a stand-in answered.
+	Simulated bool `json:"simulated,omitempty"`
 }
 
 // Key is where the ledger keeps a record, among those that begin with Prefix.
