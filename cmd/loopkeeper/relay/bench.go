@@ -11,6 +11,7 @@ import (
 	"github.com/ollama/ollama/api"
 
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
+	"github.com/loopkeeper/loopkeeper/worker/ollama"
 )
 
 // Options is what a benchmark is made of. Model, Client, Ollama and Dir are required.
@@ -63,20 +64,6 @@ func orDefault(n, other int) int {
 	return other
 }
 
-// fitContext bounds the context by what the model was trained for, as loopkeeper does: with two contexts a server would load the model
-// again for each arm.
-func (o *Options) fitContext(ctx context.Context) error {
-	r, err := o.Client.Show(ctx, &api.ShowRequest{Model: o.Model})
-	if err != nil {
-		return apierr.Wrap(err, apierr.NotFound, "ask %s about the model %s", o.Ollama, o.Model).WithNext("loopkeeper models")
-	}
-	family, _ := r.ModelInfo["general.architecture"].(string)
-	if most, ok := r.ModelInfo[family+".context_length"].(float64); ok && most > 0 {
-		o.Context = min(o.Context, int(most))
-	}
-	return nil
-}
-
 // Bench runs arms over tasks.
 type Bench struct {
 	o     Options
@@ -97,23 +84,55 @@ func Jobs(o Options) (runs, steps int) {
 // mostBroken is how many runs in a row may end without an outcome before the benchmark gives up: then it is the server.
 const mostBroken = 3
 
+// Result is what was run.
+type Result struct {
+	Records   []Record
+	Context   int  // tokens per slot that it had
+	Simulated bool // a stand-in answered
+}
+
 // Run does everything. When ctx ends it returns what was done until then with the context's error.
-func Run(ctx context.Context, o Options) ([]Record, error) {
+func Run(ctx context.Context, o Options) (Result, error) {
 	b := &Bench{o: o.withDefaults()}
-	if err := b.o.fitContext(ctx); err != nil {
-		return nil, err
+	var r Result
+	var err error
+	if r.Simulated, err = b.o.look(ctx); err != nil {
+		return r, err
 	}
+	r.Context = b.o.Context
 	if slices.ContainsFunc(b.o.Arms, Arm.ByCode) {
-		var err error
 		if b.floor, err = newFloor(ctx, b.o); err != nil {
-			return nil, err
+			return r, err
 		}
 	}
-	records, err := b.all(ctx)
+	r.Records, err = b.all(ctx)
 	if b.floor != nil {
 		err = errors.Join(err, b.floor.stop())
 	}
-	return records, err
+	return r, err
+}
+
+// look asks the server who it is, and bounds the context by what the model was trained for, as loopkeeper does: with two contexts a
+// server would load the model again for each arm.
+func (o *Options) look(ctx context.Context) (simulated bool, err error) {
+	c, err := ollama.New(ollama.Options{BaseURL: o.Ollama})
+	if err != nil {
+		return false, apierr.Wrap(err, apierr.InvalidArgument, "read the address of Ollama")
+	}
+	defer c.Close()
+	server, err := c.Server(ctx)
+	if err != nil {
+		return false, apierr.Wrap(err, apierr.Unavailable, "ask the Ollama at %s", o.Ollama).WithNext("loopkeeper doctor")
+	}
+	r, err := o.Client.Show(ctx, &api.ShowRequest{Model: o.Model})
+	if err != nil {
+		return false, apierr.Wrap(err, apierr.NotFound, "ask %s about the model %s", o.Ollama, o.Model).WithNext("loopkeeper models pull " + o.Model)
+	}
+	family, _ := r.ModelInfo["general.architecture"].(string)
+	if most, ok := r.ModelInfo[family+".context_length"].(float64); ok && most > 0 {
+		o.Context = min(o.Context, int(most))
+	}
+	return server.Simulated, nil
 }
 
 // Tasks are those of a benchmark, each once.

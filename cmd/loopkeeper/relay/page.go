@@ -223,3 +223,8 @@ func percent(rate float64) string {
 	}
 	return fmt.Sprintf("%.0f %%", 100*rate)
 }
+
+// Text is the result for a terminal: the tables that matter, in the same form as on the page.
+func (s Summary) Text() string {
+	return s.Short() + "\n" + s.losses() + "\n" + s.pairTable() + "\n" + s.metrics() + "\n" + s.cost() + "\n" + s.failures() + "\n" + s.byFamily()
+}

@@ -66,9 +66,10 @@ var pairs = [][2]Arm{{InCode, InModel}, {InCodeGold, InModelGold}, {InCodeGold, 
 const passTries = 5
 
 // Sum sums records up.
-func Sum(o Options, records []Record, simulated bool) Summary {
+func Sum(o Options, r Result) Summary {
 	o = o.withDefaults()
-	s := Summary{Model: o.Model, Simulated: simulated, Tasks: o.Tasks, Tries: o.Tries, Families: o.Families, Sizes: slices.Sorted(slices.Values(o.Sizes)), Arms: o.Arms, Context: o.Context}
+	records := r.Records
+	s := Summary{Model: o.Model, Simulated: r.Simulated, Tasks: o.Tasks, Tries: o.Tries, Families: o.Families, Sizes: slices.Sorted(slices.Values(o.Sizes)), Arms: o.Arms, Context: r.Context}
 	for _, arm := range o.Arms {
 		base := math.NaN()
 		for _, size := range s.Sizes {

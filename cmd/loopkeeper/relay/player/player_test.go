@@ -9,7 +9,7 @@ import (
 
 // A player without faults does every task in every arm, so that what goes wrong with faults is theirs.
 func TestWithoutFaultsEverythingSucceeds(t *testing.T) {
-	for _, r := range play(t, player.Rates{}, relay.Options{Sizes: []int{3, 6}, Tasks: 2}) {
+	for _, r := range play(t, player.Rates{}, relay.Options{Sizes: []int{3, 6}, Tasks: 2}).Records {
 		if !r.Success || r.Error != "" || r.Cost.Calls == 0 || len(r.Failures) > 0 {
 			t.Errorf("%+v", r)
 		}
@@ -26,8 +26,8 @@ func counts(c relay.Cell) map[string]relay.Interval {
 func fanOut(t *testing.T, rates player.Rates, size, tasks int) (relay.Cell, []relay.Record) {
 	t.Helper()
 	o := relay.Options{Sizes: []int{size}, Tasks: tasks, Families: []relay.Family{relay.FanOut}, Arms: []relay.Arm{relay.InModel}}
-	records := play(t, rates, o)
-	return relay.Sum(o, records, true).BySize[0], records
+	r := play(t, rates, o)
+	return relay.Sum(o, r).BySize[0], r.Records
 }
 
 // Each fault alone is found at its rate, and moves no other count. What goes beyond two nudges ends a run, which drops calls: those
@@ -87,7 +87,7 @@ func TestFaultsTogetherAreToldApart(t *testing.T) {
 func TestInCodeEveryTaskEndsWell(t *testing.T) {
 	o := relay.Options{Sizes: []int{3, 5, 8}, Tasks: 20, Arms: []relay.Arm{relay.InCode, relay.InCodeGold}}
 	calls, failed := 0, map[string]int{}
-	for _, r := range play(t, player.Usual, o) {
+	for _, r := range play(t, player.Usual, o).Records {
 		if !r.Success {
 			t.Errorf("%+v", r)
 		}
