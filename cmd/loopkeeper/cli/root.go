@@ -97,7 +97,7 @@ func newRoot(a *app) *cobra.Command {
 		newRuns(a), newShow(a), newWatch(a), newResult(a), newTrace(a), newExplain(a),
 		newApprovals(a), newApprove(a), newReject(a), newAnswer(a), newResolve(a), newSuspend(a), newResumeRun(a), newRollback(a), newRetry(a), newFork(a), newCancel(a),
 		newWhy(a), newAudit(a), newReplay(a), newExport(a), newImport(a), newVerify(a), newBackup(a), newPrune(a),
-		newProbe(a), newDoctor(a), newConfig(a), newVersion(a), newDemo(a), newScriptHost(a),
+		newProbe(a), newDoctor(a), newBench(a), newConfig(a), newVersion(a), newDemo(a), newScriptHost(a),
 	)
 	root.Args = checkArgs(root.Args)
 	narrow(root)
