@@ -160,6 +160,7 @@ func (st *Step) feedback(it *Item) []string {
 
 func (st *Step) variation(it *Item, p Phase) (v Variation) {
 	t := it.tries
+	v.Reversed = st.spec.Reversed
 	if t == nil {
 		return v
 	}
@@ -168,7 +169,7 @@ func (st *Step) variation(it *Item, p Phase) (v Variation) {
 		v.Rejected = t.rejected.Plan
 	}
 	if st.judges(p) && t.judging != nil {
-		v.Reversed = len(t.judging.asked)%2 == 1
+		v.Reversed = st.spec.Reversed != (len(t.judging.asked)%2 == 1)
 	}
 	return v
 }

@@ -42,6 +42,7 @@ type spec struct {
 	System    string            `json:"system"`
 	Goal      string            `json:"goal"`
 	Criteria  []panel.Criterion `json:"criteria"`
+	Reversed  bool              `json:"reversed"` // the first judge is offered the answers in the other order
 	Code      []panel.Code      `json:"code"`
 	Author    string            `json:"author"` // of the subject: a model
 	Sources   []json.RawMessage `json:"sources"`
