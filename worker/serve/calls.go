@@ -30,9 +30,6 @@ func (s *Server) plan(r *workerv1.PlanRequest) (*attempt, error) {
 	}
 	return s.start(r, r.GetCall(), r.GetModel(), func(ctx context.Context, progress func(*workerv1.Progress)) proto.Message {
 		common.Progress = s.counter(progress)
-		if isOldPlan(r) {
-			return s.oldPlan(ctx, r, common)
-		}
 		return s.planResponse(calls.Plan(ctx, s.o.Ollama, calls.PlanRequest{Common: common, Task: planTask(r), Facts: r.GetFacts(), Leads: r.GetLeads(),
 			Rejected: r.GetRejectedJson(), Feedback: r.GetFeedback()}))
 	})
@@ -95,9 +92,6 @@ func (s *Server) evaluate(r *workerv1.EvaluateRequest) (*attempt, error) {
 	}
 	return s.start(r, r.GetCall(), r.GetModel(), func(ctx context.Context, progress func(*workerv1.Progress)) proto.Message {
 		q.Progress = s.counter(progress)
-		if isOldEvaluation(r) {
-			return s.oldEvaluate(ctx, r, q.Common, texts)
-		}
 		e := calls.Evaluate(ctx, s.o.Ollama, q)
 		return &workerv1.EvaluateResponse{Outcome: s.outcome(e.Outcome)}
 	})

@@ -33,7 +33,7 @@ func TestNumbersThatNoCallCanMeanAreRefused(t *testing.T) {
 		t.Helper()
 		_, _, generate := r.generate(t.Context(), &workerv1.GenerateRequest{Call: c, Model: m, Sampling: s, Prompt: "x"})
 		_, plan := r.client.Plan(t.Context(), &workerv1.PlanRequest{Call: c, Model: m, Sampling: s, Goal: "x"})
-		_, evaluate := r.client.Evaluate(t.Context(), &workerv1.EvaluateRequest{Call: c, Model: m, Sampling: s, Criteria: []string{"x"}, Subject: body("y")})
+		_, evaluate := r.client.Evaluate(t.Context(), &workerv1.EvaluateRequest{Call: c, Model: m, Sampling: s, Questions: []*workerv1.Criterion{{Text: "x"}}, Subject: body("y")})
 		errs := map[string]error{"generate": generate, "plan": plan, "evaluate": evaluate}
 		if s == nil {
 			_, errs["embed"] = r.client.Embed(t.Context(), &workerv1.EmbedRequest{Call: c, Model: m, Inputs: []*workerv1.Body{body("x")}})

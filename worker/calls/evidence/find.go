@@ -78,7 +78,7 @@ func matches(wanted, have string) bool {
 // similarity is 1 minus the fewest insertions, deletions and replacements of characters that turn the words into some
 // part of the text (Sellers 1980), by the length of the words: 1 when the words occur as they are.
 func similarity(words, text string) float64 {
-	w, t := []rune(words), []rune(text)
+	w := []rune(words)
 	if len(w) == 0 {
 		return 0
 	}
@@ -87,7 +87,7 @@ func similarity(words, text string) float64 {
 		column[k] = k
 	}
 	best := len(w)
-	for _, r := range t {
+	for _, r := range text {
 		diagonal := 0
 		for k := 1; k <= len(w); k++ {
 			edits := diagonal

@@ -2401,7 +2401,6 @@ type PlanRequest struct {
 	Goal          string                 `protobuf:"bytes,5,opt,name=goal,proto3" json:"goal,omitempty"`
 	Context       []*Body                `protobuf:"bytes,6,rep,name=context,proto3" json:"context,omitempty"`
 	MaxSteps      int32                  `protobuf:"varint,7,opt,name=max_steps,json=maxSteps,proto3" json:"max_steps,omitempty"`
-	Models        []string               `protobuf:"bytes,8,rep,name=models,proto3" json:"models,omitempty"`                                  // goes with the old plans
 	Feedback      []string               `protobuf:"bytes,9,rep,name=feedback,proto3" json:"feedback,omitempty"`                              // why an earlier plan was refused: the repair list
 	Parts         []string               `protobuf:"bytes,10,rep,name=parts,proto3" json:"parts,omitempty"`                                   // of the goal, g1 and on; none: the goal is one part
 	Workers       []*PlanWorker          `protobuf:"bytes,11,rep,name=workers,proto3" json:"workers,omitempty"`                               // who may do a step; none: one that writes texts
@@ -2491,13 +2490,6 @@ func (x *PlanRequest) GetMaxSteps() int32 {
 		return x.MaxSteps
 	}
 	return 0
-}
-
-func (x *PlanRequest) GetModels() []string {
-	if x != nil {
-		return x.Models
-	}
-	return nil
 }
 
 func (x *PlanRequest) GetFeedback() []string {
@@ -2689,7 +2681,6 @@ func (x *PlanList) GetAbout() string {
 type PlanResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Outcome       *Outcome               `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"` // value_json holds {outcome, questions, steps, order}, see docs/requests.md
-	Steps         []*PlanStep            `protobuf:"bytes,2,rep,name=steps,proto3" json:"steps,omitempty"`     // goes with the old plans
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2731,105 +2722,12 @@ func (x *PlanResponse) GetOutcome() *Outcome {
 	return nil
 }
 
-func (x *PlanResponse) GetSteps() []*PlanStep {
-	if x != nil {
-		return x.Steps
-	}
-	return nil
-}
-
-// PlanStep goes with the old plans.
-type PlanStep struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Goal          string                 `protobuf:"bytes,2,opt,name=goal,proto3" json:"goal,omitempty"`
-	DependsOn     []string               `protobuf:"bytes,3,rep,name=depends_on,json=dependsOn,proto3" json:"depends_on,omitempty"`
-	Model         string                 `protobuf:"bytes,4,opt,name=model,proto3" json:"model,omitempty"`
-	Writes        []string               `protobuf:"bytes,5,rep,name=writes,proto3" json:"writes,omitempty"`
-	External      bool                   `protobuf:"varint,6,opt,name=external,proto3" json:"external,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PlanStep) Reset() {
-	*x = PlanStep{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[29]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PlanStep) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PlanStep) ProtoMessage() {}
-
-func (x *PlanStep) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[29]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PlanStep.ProtoReflect.Descriptor instead.
-func (*PlanStep) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{29}
-}
-
-func (x *PlanStep) GetId() string {
-	if x != nil {
-		return x.Id
-	}
-	return ""
-}
-
-func (x *PlanStep) GetGoal() string {
-	if x != nil {
-		return x.Goal
-	}
-	return ""
-}
-
-func (x *PlanStep) GetDependsOn() []string {
-	if x != nil {
-		return x.DependsOn
-	}
-	return nil
-}
-
-func (x *PlanStep) GetModel() string {
-	if x != nil {
-		return x.Model
-	}
-	return ""
-}
-
-func (x *PlanStep) GetWrites() []string {
-	if x != nil {
-		return x.Writes
-	}
-	return nil
-}
-
-func (x *PlanStep) GetExternal() bool {
-	if x != nil {
-		return x.External
-	}
-	return false
-}
-
 type EvaluateRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Call          *Call                  `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
 	Model         *ModelSpec             `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`
 	Sampling      *Sampling              `protobuf:"bytes,3,opt,name=sampling,proto3" json:"sampling,omitempty"`
 	System        string                 `protobuf:"bytes,4,opt,name=system,proto3" json:"system,omitempty"`
-	Criteria      []string               `protobuf:"bytes,5,rep,name=criteria,proto3" json:"criteria,omitempty"` // goes with the old verdicts
 	Subject       *Body                  `protobuf:"bytes,6,opt,name=subject,proto3" json:"subject,omitempty"`
 	Sources       []*Body                `protobuf:"bytes,7,rep,name=sources,proto3" json:"sources,omitempty"` // what quotes may come from besides the subject
 	Goal          string                 `protobuf:"bytes,8,opt,name=goal,proto3" json:"goal,omitempty"`       // what the subject was to achieve
@@ -2841,7 +2739,7 @@ type EvaluateRequest struct {
 
 func (x *EvaluateRequest) Reset() {
 	*x = EvaluateRequest{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[30]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2853,7 +2751,7 @@ func (x *EvaluateRequest) String() string {
 func (*EvaluateRequest) ProtoMessage() {}
 
 func (x *EvaluateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[30]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2866,7 +2764,7 @@ func (x *EvaluateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateRequest.ProtoReflect.Descriptor instead.
 func (*EvaluateRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{30}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *EvaluateRequest) GetCall() *Call {
@@ -2895,13 +2793,6 @@ func (x *EvaluateRequest) GetSystem() string {
 		return x.System
 	}
 	return ""
-}
-
-func (x *EvaluateRequest) GetCriteria() []string {
-	if x != nil {
-		return x.Criteria
-	}
-	return nil
 }
 
 func (x *EvaluateRequest) GetSubject() *Body {
@@ -2950,7 +2841,7 @@ type Criterion struct {
 
 func (x *Criterion) Reset() {
 	*x = Criterion{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[31]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2962,7 +2853,7 @@ func (x *Criterion) String() string {
 func (*Criterion) ProtoMessage() {}
 
 func (x *Criterion) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[31]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2975,7 +2866,7 @@ func (x *Criterion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Criterion.ProtoReflect.Descriptor instead.
 func (*Criterion) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{31}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Criterion) GetText() string {
@@ -2995,16 +2886,13 @@ func (x *Criterion) GetAbsence() bool {
 type EvaluateResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Outcome       *Outcome               `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"` // value_json holds {answers, flags}, see docs/requests.md; the coordinator computes the verdict
-	Verdict       string                 `protobuf:"bytes,2,opt,name=verdict,proto3" json:"verdict,omitempty"` // goes with the old verdicts
-	Reasons       []string               `protobuf:"bytes,3,rep,name=reasons,proto3" json:"reasons,omitempty"` // goes with the old verdicts
-	Quotes        []*Quote               `protobuf:"bytes,4,rep,name=quotes,proto3" json:"quotes,omitempty"`   // goes with the old verdicts
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EvaluateResponse) Reset() {
 	*x = EvaluateResponse{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[32]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3016,7 +2904,7 @@ func (x *EvaluateResponse) String() string {
 func (*EvaluateResponse) ProtoMessage() {}
 
 func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[32]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3029,7 +2917,7 @@ func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateResponse.ProtoReflect.Descriptor instead.
 func (*EvaluateResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{32}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *EvaluateResponse) GetOutcome() *Outcome {
@@ -3037,88 +2925,6 @@ func (x *EvaluateResponse) GetOutcome() *Outcome {
 		return x.Outcome
 	}
 	return nil
-}
-
-func (x *EvaluateResponse) GetVerdict() string {
-	if x != nil {
-		return x.Verdict
-	}
-	return ""
-}
-
-func (x *EvaluateResponse) GetReasons() []string {
-	if x != nil {
-		return x.Reasons
-	}
-	return nil
-}
-
-func (x *EvaluateResponse) GetQuotes() []*Quote {
-	if x != nil {
-		return x.Quotes
-	}
-	return nil
-}
-
-// Quote goes with the old verdicts.
-type Quote struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Text          string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
-	Verified      bool                   `protobuf:"varint,2,opt,name=verified,proto3" json:"verified,omitempty"`
-	Source        string                 `protobuf:"bytes,3,opt,name=source,proto3" json:"source,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Quote) Reset() {
-	*x = Quote{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[33]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Quote) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Quote) ProtoMessage() {}
-
-func (x *Quote) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[33]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Quote.ProtoReflect.Descriptor instead.
-func (*Quote) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{33}
-}
-
-func (x *Quote) GetText() string {
-	if x != nil {
-		return x.Text
-	}
-	return ""
-}
-
-func (x *Quote) GetVerified() bool {
-	if x != nil {
-		return x.Verified
-	}
-	return false
-}
-
-func (x *Quote) GetSource() string {
-	if x != nil {
-		return x.Source
-	}
-	return ""
 }
 
 type EmbedRequest struct {
@@ -3132,7 +2938,7 @@ type EmbedRequest struct {
 
 func (x *EmbedRequest) Reset() {
 	*x = EmbedRequest{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[34]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3144,7 +2950,7 @@ func (x *EmbedRequest) String() string {
 func (*EmbedRequest) ProtoMessage() {}
 
 func (x *EmbedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[34]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3157,7 +2963,7 @@ func (x *EmbedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EmbedRequest.ProtoReflect.Descriptor instead.
 func (*EmbedRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{34}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *EmbedRequest) GetCall() *Call {
@@ -3190,7 +2996,7 @@ type EmbedResponse struct {
 
 func (x *EmbedResponse) Reset() {
 	*x = EmbedResponse{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[35]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3202,7 +3008,7 @@ func (x *EmbedResponse) String() string {
 func (*EmbedResponse) ProtoMessage() {}
 
 func (x *EmbedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[35]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3215,7 +3021,7 @@ func (x *EmbedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EmbedResponse.ProtoReflect.Descriptor instead.
 func (*EmbedResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{35}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *EmbedResponse) GetOutcome() *Outcome {
@@ -3234,7 +3040,7 @@ type LoadRequest struct {
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[36]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3246,7 +3052,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[36]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3259,7 +3065,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{36}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *LoadRequest) GetModel() *ModelSpec {
@@ -3281,7 +3087,7 @@ type LoadResponse struct {
 
 func (x *LoadResponse) Reset() {
 	*x = LoadResponse{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[37]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3293,7 +3099,7 @@ func (x *LoadResponse) String() string {
 func (*LoadResponse) ProtoMessage() {}
 
 func (x *LoadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[37]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3306,7 +3112,7 @@ func (x *LoadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadResponse.ProtoReflect.Descriptor instead.
 func (*LoadResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{37}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *LoadResponse) GetLoaded() *LoadedModel {
@@ -3346,7 +3152,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[38]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3358,7 +3164,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[38]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3371,7 +3177,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{38}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RenewRequest) GetModel() *ModelSpec {
@@ -3390,7 +3196,7 @@ type RenewResponse struct {
 
 func (x *RenewResponse) Reset() {
 	*x = RenewResponse{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[39]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3402,7 +3208,7 @@ func (x *RenewResponse) String() string {
 func (*RenewResponse) ProtoMessage() {}
 
 func (x *RenewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[39]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3415,7 +3221,7 @@ func (x *RenewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewResponse.ProtoReflect.Descriptor instead.
 func (*RenewResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{39}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *RenewResponse) GetLoaded() bool {
@@ -3434,7 +3240,7 @@ type UnloadRequest struct {
 
 func (x *UnloadRequest) Reset() {
 	*x = UnloadRequest{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[40]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3446,7 +3252,7 @@ func (x *UnloadRequest) String() string {
 func (*UnloadRequest) ProtoMessage() {}
 
 func (x *UnloadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[40]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3459,7 +3265,7 @@ func (x *UnloadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnloadRequest.ProtoReflect.Descriptor instead.
 func (*UnloadRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{40}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *UnloadRequest) GetName() string {
@@ -3477,7 +3283,7 @@ type UnloadResponse struct {
 
 func (x *UnloadResponse) Reset() {
 	*x = UnloadResponse{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[41]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3489,7 +3295,7 @@ func (x *UnloadResponse) String() string {
 func (*UnloadResponse) ProtoMessage() {}
 
 func (x *UnloadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[41]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3502,7 +3308,7 @@ func (x *UnloadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnloadResponse.ProtoReflect.Descriptor instead.
 func (*UnloadResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{41}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{39}
 }
 
 type PullRequest struct {
@@ -3514,7 +3320,7 @@ type PullRequest struct {
 
 func (x *PullRequest) Reset() {
 	*x = PullRequest{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[42]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3526,7 +3332,7 @@ func (x *PullRequest) String() string {
 func (*PullRequest) ProtoMessage() {}
 
 func (x *PullRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[42]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3539,7 +3345,7 @@ func (x *PullRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullRequest.ProtoReflect.Descriptor instead.
 func (*PullRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{42}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *PullRequest) GetName() string {
@@ -3560,7 +3366,7 @@ type PullResponse struct {
 
 func (x *PullResponse) Reset() {
 	*x = PullResponse{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[43]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3572,7 +3378,7 @@ func (x *PullResponse) String() string {
 func (*PullResponse) ProtoMessage() {}
 
 func (x *PullResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[43]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3585,7 +3391,7 @@ func (x *PullResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullResponse.ProtoReflect.Descriptor instead.
 func (*PullResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{43}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *PullResponse) GetStatus() string {
@@ -3618,7 +3424,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[44]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3630,7 +3436,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[44]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3643,7 +3449,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{44}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *CancelRequest) GetKey() string {
@@ -3661,7 +3467,7 @@ type CancelResponse struct {
 
 func (x *CancelResponse) Reset() {
 	*x = CancelResponse{}
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[45]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3673,7 +3479,7 @@ func (x *CancelResponse) String() string {
 func (*CancelResponse) ProtoMessage() {}
 
 func (x *CancelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[45]
+	mi := &file_loopkeeper_worker_v1_worker_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3686,7 +3492,7 @@ func (x *CancelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelResponse.ProtoReflect.Descriptor instead.
 func (*CancelResponse) Descriptor() ([]byte, []int) {
-	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{45}
+	return file_loopkeeper_worker_v1_worker_proto_rawDescGZIP(), []int{43}
 }
 
 var File_loopkeeper_worker_v1_worker_proto protoreflect.FileDescriptor
@@ -3927,7 +3733,7 @@ const file_loopkeeper_worker_v1_worker_proto_rawDesc = "" +
 	"\foptions_json\x18\f \x01(\fR\voptionsJson\x12\x1c\n" +
 	"\tsimulated\x18\r \x01(\bR\tsimulated\x12\x1a\n" +
 	"\brepaired\x18\x0e \x01(\bR\brepaired\x122\n" +
-	"\x04mode\x18\x0f \x01(\v2\x1e.loopkeeper.worker.v1.CallModeR\x04mode\"\xd4\x04\n" +
+	"\x04mode\x18\x0f \x01(\v2\x1e.loopkeeper.worker.v1.CallModeR\x04mode\"\xc2\x04\n" +
 	"\vPlanRequest\x12.\n" +
 	"\x04call\x18\x01 \x01(\v2\x1a.loopkeeper.worker.v1.CallR\x04call\x125\n" +
 	"\x05model\x18\x02 \x01(\v2\x1f.loopkeeper.worker.v1.ModelSpecR\x05model\x12:\n" +
@@ -3935,8 +3741,7 @@ const file_loopkeeper_worker_v1_worker_proto_rawDesc = "" +
 	"\x06system\x18\x04 \x01(\tR\x06system\x12\x12\n" +
 	"\x04goal\x18\x05 \x01(\tR\x04goal\x124\n" +
 	"\acontext\x18\x06 \x03(\v2\x1a.loopkeeper.worker.v1.BodyR\acontext\x12\x1b\n" +
-	"\tmax_steps\x18\a \x01(\x05R\bmaxSteps\x12\x16\n" +
-	"\x06models\x18\b \x03(\tR\x06models\x12\x1a\n" +
+	"\tmax_steps\x18\a \x01(\x05R\bmaxSteps\x12\x1a\n" +
 	"\bfeedback\x18\t \x03(\tR\bfeedback\x12\x14\n" +
 	"\x05parts\x18\n" +
 	" \x03(\tR\x05parts\x12:\n" +
@@ -3945,7 +3750,7 @@ const file_loopkeeper_worker_v1_worker_proto_rawDesc = "" +
 	"\x05lists\x18\r \x03(\v2\x1e.loopkeeper.worker.v1.PlanListR\x05lists\x12\x14\n" +
 	"\x05facts\x18\x0e \x03(\tR\x05facts\x12\x14\n" +
 	"\x05leads\x18\x0f \x03(\tR\x05leads\x12#\n" +
-	"\rrejected_json\x18\x10 \x01(\fR\frejectedJson\"n\n" +
+	"\rrejected_json\x18\x10 \x01(\fR\frejectedJsonJ\x04\b\b\x10\t\"n\n" +
 	"\n" +
 	"PlanWorker\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
@@ -3955,42 +3760,25 @@ const file_loopkeeper_worker_v1_worker_proto_rawDesc = "" +
 	"\bPlanList\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x05R\x05count\x12\x14\n" +
-	"\x05about\x18\x03 \x01(\tR\x05about\"}\n" +
+	"\x05about\x18\x03 \x01(\tR\x05about\"M\n" +
 	"\fPlanResponse\x127\n" +
-	"\aoutcome\x18\x01 \x01(\v2\x1d.loopkeeper.worker.v1.OutcomeR\aoutcome\x124\n" +
-	"\x05steps\x18\x02 \x03(\v2\x1e.loopkeeper.worker.v1.PlanStepR\x05steps\"\x97\x01\n" +
-	"\bPlanStep\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
-	"\x04goal\x18\x02 \x01(\tR\x04goal\x12\x1d\n" +
-	"\n" +
-	"depends_on\x18\x03 \x03(\tR\tdependsOn\x12\x14\n" +
-	"\x05model\x18\x04 \x01(\tR\x05model\x12\x16\n" +
-	"\x06writes\x18\x05 \x03(\tR\x06writes\x12\x1a\n" +
-	"\bexternal\x18\x06 \x01(\bR\bexternal\"\xc3\x03\n" +
+	"\aoutcome\x18\x01 \x01(\v2\x1d.loopkeeper.worker.v1.OutcomeR\aoutcomeJ\x04\b\x02\x10\x03\"\xad\x03\n" +
 	"\x0fEvaluateRequest\x12.\n" +
 	"\x04call\x18\x01 \x01(\v2\x1a.loopkeeper.worker.v1.CallR\x04call\x125\n" +
 	"\x05model\x18\x02 \x01(\v2\x1f.loopkeeper.worker.v1.ModelSpecR\x05model\x12:\n" +
 	"\bsampling\x18\x03 \x01(\v2\x1e.loopkeeper.worker.v1.SamplingR\bsampling\x12\x16\n" +
-	"\x06system\x18\x04 \x01(\tR\x06system\x12\x1a\n" +
-	"\bcriteria\x18\x05 \x03(\tR\bcriteria\x124\n" +
+	"\x06system\x18\x04 \x01(\tR\x06system\x124\n" +
 	"\asubject\x18\x06 \x01(\v2\x1a.loopkeeper.worker.v1.BodyR\asubject\x124\n" +
 	"\asources\x18\a \x03(\v2\x1a.loopkeeper.worker.v1.BodyR\asources\x12\x12\n" +
 	"\x04goal\x18\b \x01(\tR\x04goal\x12=\n" +
 	"\tquestions\x18\t \x03(\v2\x1f.loopkeeper.worker.v1.CriterionR\tquestions\x12\x1a\n" +
 	"\breversed\x18\n" +
-	" \x01(\bR\breversed\"9\n" +
+	" \x01(\bR\breversedJ\x04\b\x05\x10\x06\"9\n" +
 	"\tCriterion\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x18\n" +
-	"\aabsence\x18\x02 \x01(\bR\aabsence\"\xb4\x01\n" +
+	"\aabsence\x18\x02 \x01(\bR\aabsence\"Q\n" +
 	"\x10EvaluateResponse\x127\n" +
-	"\aoutcome\x18\x01 \x01(\v2\x1d.loopkeeper.worker.v1.OutcomeR\aoutcome\x12\x18\n" +
-	"\averdict\x18\x02 \x01(\tR\averdict\x12\x18\n" +
-	"\areasons\x18\x03 \x03(\tR\areasons\x123\n" +
-	"\x06quotes\x18\x04 \x03(\v2\x1b.loopkeeper.worker.v1.QuoteR\x06quotes\"O\n" +
-	"\x05Quote\x12\x12\n" +
-	"\x04text\x18\x01 \x01(\tR\x04text\x12\x1a\n" +
-	"\bverified\x18\x02 \x01(\bR\bverified\x12\x16\n" +
-	"\x06source\x18\x03 \x01(\tR\x06source\"\xa9\x01\n" +
+	"\aoutcome\x18\x01 \x01(\v2\x1d.loopkeeper.worker.v1.OutcomeR\aoutcomeJ\x04\b\x02\x10\x05\"\xa9\x01\n" +
 	"\fEmbedRequest\x12.\n" +
 	"\x04call\x18\x01 \x01(\v2\x1a.loopkeeper.worker.v1.CallR\x04call\x125\n" +
 	"\x05model\x18\x02 \x01(\v2\x1f.loopkeeper.worker.v1.ModelSpecR\x05model\x122\n" +
@@ -4056,7 +3844,7 @@ func file_loopkeeper_worker_v1_worker_proto_rawDescGZIP() []byte {
 }
 
 var file_loopkeeper_worker_v1_worker_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_loopkeeper_worker_v1_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
+var file_loopkeeper_worker_v1_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_loopkeeper_worker_v1_worker_proto_goTypes = []any{
 	(Advice)(0),                   // 0: loopkeeper.worker.v1.Advice
 	(*DescribeRequest)(nil),       // 1: loopkeeper.worker.v1.DescribeRequest
@@ -4088,29 +3876,27 @@ var file_loopkeeper_worker_v1_worker_proto_goTypes = []any{
 	(*PlanWorker)(nil),            // 27: loopkeeper.worker.v1.PlanWorker
 	(*PlanList)(nil),              // 28: loopkeeper.worker.v1.PlanList
 	(*PlanResponse)(nil),          // 29: loopkeeper.worker.v1.PlanResponse
-	(*PlanStep)(nil),              // 30: loopkeeper.worker.v1.PlanStep
-	(*EvaluateRequest)(nil),       // 31: loopkeeper.worker.v1.EvaluateRequest
-	(*Criterion)(nil),             // 32: loopkeeper.worker.v1.Criterion
-	(*EvaluateResponse)(nil),      // 33: loopkeeper.worker.v1.EvaluateResponse
-	(*Quote)(nil),                 // 34: loopkeeper.worker.v1.Quote
-	(*EmbedRequest)(nil),          // 35: loopkeeper.worker.v1.EmbedRequest
-	(*EmbedResponse)(nil),         // 36: loopkeeper.worker.v1.EmbedResponse
-	(*LoadRequest)(nil),           // 37: loopkeeper.worker.v1.LoadRequest
-	(*LoadResponse)(nil),          // 38: loopkeeper.worker.v1.LoadResponse
-	(*RenewRequest)(nil),          // 39: loopkeeper.worker.v1.RenewRequest
-	(*RenewResponse)(nil),         // 40: loopkeeper.worker.v1.RenewResponse
-	(*UnloadRequest)(nil),         // 41: loopkeeper.worker.v1.UnloadRequest
-	(*UnloadResponse)(nil),        // 42: loopkeeper.worker.v1.UnloadResponse
-	(*PullRequest)(nil),           // 43: loopkeeper.worker.v1.PullRequest
-	(*PullResponse)(nil),          // 44: loopkeeper.worker.v1.PullResponse
-	(*CancelRequest)(nil),         // 45: loopkeeper.worker.v1.CancelRequest
-	(*CancelResponse)(nil),        // 46: loopkeeper.worker.v1.CancelResponse
-	(*timestamppb.Timestamp)(nil), // 47: google.protobuf.Timestamp
+	(*EvaluateRequest)(nil),       // 30: loopkeeper.worker.v1.EvaluateRequest
+	(*Criterion)(nil),             // 31: loopkeeper.worker.v1.Criterion
+	(*EvaluateResponse)(nil),      // 32: loopkeeper.worker.v1.EvaluateResponse
+	(*EmbedRequest)(nil),          // 33: loopkeeper.worker.v1.EmbedRequest
+	(*EmbedResponse)(nil),         // 34: loopkeeper.worker.v1.EmbedResponse
+	(*LoadRequest)(nil),           // 35: loopkeeper.worker.v1.LoadRequest
+	(*LoadResponse)(nil),          // 36: loopkeeper.worker.v1.LoadResponse
+	(*RenewRequest)(nil),          // 37: loopkeeper.worker.v1.RenewRequest
+	(*RenewResponse)(nil),         // 38: loopkeeper.worker.v1.RenewResponse
+	(*UnloadRequest)(nil),         // 39: loopkeeper.worker.v1.UnloadRequest
+	(*UnloadResponse)(nil),        // 40: loopkeeper.worker.v1.UnloadResponse
+	(*PullRequest)(nil),           // 41: loopkeeper.worker.v1.PullRequest
+	(*PullResponse)(nil),          // 42: loopkeeper.worker.v1.PullResponse
+	(*CancelRequest)(nil),         // 43: loopkeeper.worker.v1.CancelRequest
+	(*CancelResponse)(nil),        // 44: loopkeeper.worker.v1.CancelResponse
+	(*timestamppb.Timestamp)(nil), // 45: google.protobuf.Timestamp
 }
 var file_loopkeeper_worker_v1_worker_proto_depIdxs = []int32{
 	5,  // 0: loopkeeper.worker.v1.DescribeResponse.report:type_name -> loopkeeper.worker.v1.NodeReport
 	5,  // 1: loopkeeper.worker.v1.WatchResponse.report:type_name -> loopkeeper.worker.v1.NodeReport
-	47, // 2: loopkeeper.worker.v1.NodeReport.time:type_name -> google.protobuf.Timestamp
+	45, // 2: loopkeeper.worker.v1.NodeReport.time:type_name -> google.protobuf.Timestamp
 	7,  // 3: loopkeeper.worker.v1.NodeReport.host:type_name -> loopkeeper.worker.v1.Host
 	8,  // 4: loopkeeper.worker.v1.NodeReport.pools:type_name -> loopkeeper.worker.v1.Pool
 	9,  // 5: loopkeeper.worker.v1.NodeReport.devices:type_name -> loopkeeper.worker.v1.Device
@@ -4118,14 +3904,14 @@ var file_loopkeeper_worker_v1_worker_proto_depIdxs = []int32{
 	11, // 7: loopkeeper.worker.v1.NodeReport.models:type_name -> loopkeeper.worker.v1.Model
 	14, // 8: loopkeeper.worker.v1.NodeReport.loaded:type_name -> loopkeeper.worker.v1.LoadedModel
 	15, // 9: loopkeeper.worker.v1.NodeReport.warnings:type_name -> loopkeeper.worker.v1.Warning
-	47, // 10: loopkeeper.worker.v1.NodeReport.probed:type_name -> google.protobuf.Timestamp
+	45, // 10: loopkeeper.worker.v1.NodeReport.probed:type_name -> google.protobuf.Timestamp
 	6,  // 11: loopkeeper.worker.v1.NodeReport.changes:type_name -> loopkeeper.worker.v1.Change
-	47, // 12: loopkeeper.worker.v1.Change.time:type_name -> google.protobuf.Timestamp
-	47, // 13: loopkeeper.worker.v1.Ollama.since:type_name -> google.protobuf.Timestamp
+	45, // 12: loopkeeper.worker.v1.Change.time:type_name -> google.protobuf.Timestamp
+	45, // 13: loopkeeper.worker.v1.Ollama.since:type_name -> google.protobuf.Timestamp
 	13, // 14: loopkeeper.worker.v1.Model.shape:type_name -> loopkeeper.worker.v1.Shape
 	12, // 15: loopkeeper.worker.v1.Model.mode:type_name -> loopkeeper.worker.v1.CallMode
-	47, // 16: loopkeeper.worker.v1.CallMode.time:type_name -> google.protobuf.Timestamp
-	47, // 17: loopkeeper.worker.v1.LoadedModel.expires:type_name -> google.protobuf.Timestamp
+	45, // 16: loopkeeper.worker.v1.CallMode.time:type_name -> google.protobuf.Timestamp
+	45, // 17: loopkeeper.worker.v1.LoadedModel.expires:type_name -> google.protobuf.Timestamp
 	17, // 18: loopkeeper.worker.v1.Call.prompts:type_name -> loopkeeper.worker.v1.Body
 	12, // 19: loopkeeper.worker.v1.ModelSpec.mode:type_name -> loopkeeper.worker.v1.CallMode
 	16, // 20: loopkeeper.worker.v1.GenerateRequest.call:type_name -> loopkeeper.worker.v1.Call
@@ -4147,49 +3933,47 @@ var file_loopkeeper_worker_v1_worker_proto_depIdxs = []int32{
 	27, // 36: loopkeeper.worker.v1.PlanRequest.workers:type_name -> loopkeeper.worker.v1.PlanWorker
 	28, // 37: loopkeeper.worker.v1.PlanRequest.lists:type_name -> loopkeeper.worker.v1.PlanList
 	23, // 38: loopkeeper.worker.v1.PlanResponse.outcome:type_name -> loopkeeper.worker.v1.Outcome
-	30, // 39: loopkeeper.worker.v1.PlanResponse.steps:type_name -> loopkeeper.worker.v1.PlanStep
-	16, // 40: loopkeeper.worker.v1.EvaluateRequest.call:type_name -> loopkeeper.worker.v1.Call
-	18, // 41: loopkeeper.worker.v1.EvaluateRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
-	19, // 42: loopkeeper.worker.v1.EvaluateRequest.sampling:type_name -> loopkeeper.worker.v1.Sampling
-	17, // 43: loopkeeper.worker.v1.EvaluateRequest.subject:type_name -> loopkeeper.worker.v1.Body
-	17, // 44: loopkeeper.worker.v1.EvaluateRequest.sources:type_name -> loopkeeper.worker.v1.Body
-	32, // 45: loopkeeper.worker.v1.EvaluateRequest.questions:type_name -> loopkeeper.worker.v1.Criterion
-	23, // 46: loopkeeper.worker.v1.EvaluateResponse.outcome:type_name -> loopkeeper.worker.v1.Outcome
-	34, // 47: loopkeeper.worker.v1.EvaluateResponse.quotes:type_name -> loopkeeper.worker.v1.Quote
-	16, // 48: loopkeeper.worker.v1.EmbedRequest.call:type_name -> loopkeeper.worker.v1.Call
-	18, // 49: loopkeeper.worker.v1.EmbedRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
-	17, // 50: loopkeeper.worker.v1.EmbedRequest.inputs:type_name -> loopkeeper.worker.v1.Body
-	23, // 51: loopkeeper.worker.v1.EmbedResponse.outcome:type_name -> loopkeeper.worker.v1.Outcome
-	18, // 52: loopkeeper.worker.v1.LoadRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
-	14, // 53: loopkeeper.worker.v1.LoadResponse.loaded:type_name -> loopkeeper.worker.v1.LoadedModel
-	18, // 54: loopkeeper.worker.v1.RenewRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
-	1,  // 55: loopkeeper.worker.v1.WorkerService.Describe:input_type -> loopkeeper.worker.v1.DescribeRequest
-	3,  // 56: loopkeeper.worker.v1.WorkerService.Watch:input_type -> loopkeeper.worker.v1.WatchRequest
-	26, // 57: loopkeeper.worker.v1.WorkerService.Plan:input_type -> loopkeeper.worker.v1.PlanRequest
-	31, // 58: loopkeeper.worker.v1.WorkerService.Evaluate:input_type -> loopkeeper.worker.v1.EvaluateRequest
-	20, // 59: loopkeeper.worker.v1.WorkerService.Generate:input_type -> loopkeeper.worker.v1.GenerateRequest
-	35, // 60: loopkeeper.worker.v1.WorkerService.Embed:input_type -> loopkeeper.worker.v1.EmbedRequest
-	37, // 61: loopkeeper.worker.v1.WorkerService.Load:input_type -> loopkeeper.worker.v1.LoadRequest
-	39, // 62: loopkeeper.worker.v1.WorkerService.Renew:input_type -> loopkeeper.worker.v1.RenewRequest
-	41, // 63: loopkeeper.worker.v1.WorkerService.Unload:input_type -> loopkeeper.worker.v1.UnloadRequest
-	43, // 64: loopkeeper.worker.v1.WorkerService.Pull:input_type -> loopkeeper.worker.v1.PullRequest
-	45, // 65: loopkeeper.worker.v1.WorkerService.Cancel:input_type -> loopkeeper.worker.v1.CancelRequest
-	2,  // 66: loopkeeper.worker.v1.WorkerService.Describe:output_type -> loopkeeper.worker.v1.DescribeResponse
-	4,  // 67: loopkeeper.worker.v1.WorkerService.Watch:output_type -> loopkeeper.worker.v1.WatchResponse
-	29, // 68: loopkeeper.worker.v1.WorkerService.Plan:output_type -> loopkeeper.worker.v1.PlanResponse
-	33, // 69: loopkeeper.worker.v1.WorkerService.Evaluate:output_type -> loopkeeper.worker.v1.EvaluateResponse
-	21, // 70: loopkeeper.worker.v1.WorkerService.Generate:output_type -> loopkeeper.worker.v1.GenerateResponse
-	36, // 71: loopkeeper.worker.v1.WorkerService.Embed:output_type -> loopkeeper.worker.v1.EmbedResponse
-	38, // 72: loopkeeper.worker.v1.WorkerService.Load:output_type -> loopkeeper.worker.v1.LoadResponse
-	40, // 73: loopkeeper.worker.v1.WorkerService.Renew:output_type -> loopkeeper.worker.v1.RenewResponse
-	42, // 74: loopkeeper.worker.v1.WorkerService.Unload:output_type -> loopkeeper.worker.v1.UnloadResponse
-	44, // 75: loopkeeper.worker.v1.WorkerService.Pull:output_type -> loopkeeper.worker.v1.PullResponse
-	46, // 76: loopkeeper.worker.v1.WorkerService.Cancel:output_type -> loopkeeper.worker.v1.CancelResponse
-	66, // [66:77] is the sub-list for method output_type
-	55, // [55:66] is the sub-list for method input_type
-	55, // [55:55] is the sub-list for extension type_name
-	55, // [55:55] is the sub-list for extension extendee
-	0,  // [0:55] is the sub-list for field type_name
+	16, // 39: loopkeeper.worker.v1.EvaluateRequest.call:type_name -> loopkeeper.worker.v1.Call
+	18, // 40: loopkeeper.worker.v1.EvaluateRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
+	19, // 41: loopkeeper.worker.v1.EvaluateRequest.sampling:type_name -> loopkeeper.worker.v1.Sampling
+	17, // 42: loopkeeper.worker.v1.EvaluateRequest.subject:type_name -> loopkeeper.worker.v1.Body
+	17, // 43: loopkeeper.worker.v1.EvaluateRequest.sources:type_name -> loopkeeper.worker.v1.Body
+	31, // 44: loopkeeper.worker.v1.EvaluateRequest.questions:type_name -> loopkeeper.worker.v1.Criterion
+	23, // 45: loopkeeper.worker.v1.EvaluateResponse.outcome:type_name -> loopkeeper.worker.v1.Outcome
+	16, // 46: loopkeeper.worker.v1.EmbedRequest.call:type_name -> loopkeeper.worker.v1.Call
+	18, // 47: loopkeeper.worker.v1.EmbedRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
+	17, // 48: loopkeeper.worker.v1.EmbedRequest.inputs:type_name -> loopkeeper.worker.v1.Body
+	23, // 49: loopkeeper.worker.v1.EmbedResponse.outcome:type_name -> loopkeeper.worker.v1.Outcome
+	18, // 50: loopkeeper.worker.v1.LoadRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
+	14, // 51: loopkeeper.worker.v1.LoadResponse.loaded:type_name -> loopkeeper.worker.v1.LoadedModel
+	18, // 52: loopkeeper.worker.v1.RenewRequest.model:type_name -> loopkeeper.worker.v1.ModelSpec
+	1,  // 53: loopkeeper.worker.v1.WorkerService.Describe:input_type -> loopkeeper.worker.v1.DescribeRequest
+	3,  // 54: loopkeeper.worker.v1.WorkerService.Watch:input_type -> loopkeeper.worker.v1.WatchRequest
+	26, // 55: loopkeeper.worker.v1.WorkerService.Plan:input_type -> loopkeeper.worker.v1.PlanRequest
+	30, // 56: loopkeeper.worker.v1.WorkerService.Evaluate:input_type -> loopkeeper.worker.v1.EvaluateRequest
+	20, // 57: loopkeeper.worker.v1.WorkerService.Generate:input_type -> loopkeeper.worker.v1.GenerateRequest
+	33, // 58: loopkeeper.worker.v1.WorkerService.Embed:input_type -> loopkeeper.worker.v1.EmbedRequest
+	35, // 59: loopkeeper.worker.v1.WorkerService.Load:input_type -> loopkeeper.worker.v1.LoadRequest
+	37, // 60: loopkeeper.worker.v1.WorkerService.Renew:input_type -> loopkeeper.worker.v1.RenewRequest
+	39, // 61: loopkeeper.worker.v1.WorkerService.Unload:input_type -> loopkeeper.worker.v1.UnloadRequest
+	41, // 62: loopkeeper.worker.v1.WorkerService.Pull:input_type -> loopkeeper.worker.v1.PullRequest
+	43, // 63: loopkeeper.worker.v1.WorkerService.Cancel:input_type -> loopkeeper.worker.v1.CancelRequest
+	2,  // 64: loopkeeper.worker.v1.WorkerService.Describe:output_type -> loopkeeper.worker.v1.DescribeResponse
+	4,  // 65: loopkeeper.worker.v1.WorkerService.Watch:output_type -> loopkeeper.worker.v1.WatchResponse
+	29, // 66: loopkeeper.worker.v1.WorkerService.Plan:output_type -> loopkeeper.worker.v1.PlanResponse
+	32, // 67: loopkeeper.worker.v1.WorkerService.Evaluate:output_type -> loopkeeper.worker.v1.EvaluateResponse
+	21, // 68: loopkeeper.worker.v1.WorkerService.Generate:output_type -> loopkeeper.worker.v1.GenerateResponse
+	34, // 69: loopkeeper.worker.v1.WorkerService.Embed:output_type -> loopkeeper.worker.v1.EmbedResponse
+	36, // 70: loopkeeper.worker.v1.WorkerService.Load:output_type -> loopkeeper.worker.v1.LoadResponse
+	38, // 71: loopkeeper.worker.v1.WorkerService.Renew:output_type -> loopkeeper.worker.v1.RenewResponse
+	40, // 72: loopkeeper.worker.v1.WorkerService.Unload:output_type -> loopkeeper.worker.v1.UnloadResponse
+	42, // 73: loopkeeper.worker.v1.WorkerService.Pull:output_type -> loopkeeper.worker.v1.PullResponse
+	44, // 74: loopkeeper.worker.v1.WorkerService.Cancel:output_type -> loopkeeper.worker.v1.CancelResponse
+	64, // [64:75] is the sub-list for method output_type
+	53, // [53:64] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_loopkeeper_worker_v1_worker_proto_init() }
@@ -4205,14 +3989,14 @@ func file_loopkeeper_worker_v1_worker_proto_init() {
 		(*GenerateResponse_Progress)(nil),
 		(*GenerateResponse_Outcome)(nil),
 	}
-	file_loopkeeper_worker_v1_worker_proto_msgTypes[37].OneofWrappers = []any{}
+	file_loopkeeper_worker_v1_worker_proto_msgTypes[35].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loopkeeper_worker_v1_worker_proto_rawDesc), len(file_loopkeeper_worker_v1_worker_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   46,
+			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
