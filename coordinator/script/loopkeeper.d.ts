@@ -277,6 +277,8 @@ declare module "loopkeeper" {
     sources?: readonly Body[];
     /** What the subject was made for. */
     goal?: string;
+    /** The judges are offered the answers in the other order, from the first one on: to see whether that changes them. */
+    reversed?: boolean;
   }
 
   /** A line that a judge named and code found. */

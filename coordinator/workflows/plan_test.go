@@ -113,7 +113,7 @@ func TestPlanGivesAStepWhatItReads(t *testing.T) {
 	if got, want := judged[0], `["small",["a is there"],[{"detail":"1 bytes","name":"list.md is written","passed":true}],[{"bytes":2,"name":"log.txt","ref":"c1"}]]`; got != want {
 		t.Errorf("the judge was given %s\nwant %s", got, want)
 	}
-	if got := show(w.notes["cover"]); !strings.Contains(got, `"commits.txt","log.txt"`) {
+	if got := show(w.notes["cover"]); !strings.Contains(got, `{"keys":["log.txt"],"step":2}`) {
 		t.Errorf("covered %s", got)
 	}
 }

@@ -118,12 +118,13 @@ func TestMapIsOneBatch(t *testing.T) {
 }
 
 func TestEveryWorkflowSaysWhatItTakes(t *testing.T) {
-	if got := workflows.List(); !slices.Equal(got, []string{"ask", "map", "map-reduce", "partition", "pipeline", "plan", "start", "until"}) {
+	if got := workflows.List(); !slices.Equal(got, []string{"ask", "calibrate", "map", "map-reduce", "partition", "pipeline", "plan", "start", "until"}) {
 		t.Errorf("list = %q", got)
 	}
 	const file = `{"ref":"ab","name":"a","bytes":1}`
 	inputs := map[string][2][]string{ // accepted, refused
 		"ask": {{`{"request":"r","model":"m","workflows":[{"name":"map","about":"a","params":{"type":"object"}}]}`}, {`{"request":"r","model":"m","workflows":[]}`, `{"request":"","model":"m","workflows":[{"name":"n","about":"a"}]}`}},
+		"calibrate": {{`{"judges":["j"],"subjects":[{"subject":"s","criterion":"c","expected":"met"},{"subject":"s","criterion":"c","expected":"not_met"}]}`}, {`{"judges":[],"subjects":[]}`}},
 		"map": {
 			{`{"model":"m","prompt":"p","items":["x",` + file + `]}`, `{"model":"m","prompt":"p","files":[` + file + `]}`, `{"model":"m","prompt":"p","lines":{"lines":` + file + `}}`},
 			{`{"model":"m","prompt":"p","items":[]}`, `{"model":"m"}`, `{"model":"m","prompt":"p"}`, `{"model":"m","prompt":"p","items":[1],"shema":{}}`, `{"model":"m","prompt":"p","items":[1],"files":[` + file + `]}`},

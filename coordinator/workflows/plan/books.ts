@@ -17,6 +17,7 @@ export class Books {
   readonly doneParts = new Set<string>();
   ended: Ended<Done>[] = []; // of the last plan
   plans = 0;
+  private answers = 0; // of people
   private redone = 0;
   private replans = 0;
   private readonly replanned = new Map<string, number>(); // by part
@@ -36,7 +37,13 @@ export class Books {
 
   /** What has to change between two plans, or there is no progress. */
   state(): string {
-    return JSON.stringify([this.open().map(({ id }) => id), this.done.length]);
+    return JSON.stringify([this.open().map(({ id }) => id), this.done.length, this.answers]);
+  }
+
+  /** Takes in what a person said. */
+  told(fact: string): void {
+    this.facts.push(fact);
+    this.answers++;
   }
 
   mayRedo(tries: number): boolean {
@@ -71,7 +78,7 @@ export class Books {
       const what = `${step.id} (${clipped(step.instruction, 160)})`;
       if (value) {
         this.done.push(value);
-        this.facts.push(`step ${what} is done${value.names.length > 0 ? `; it wrote ${value.names.join(", ")}` : ""}`);
+        this.facts.push(`step ${what} is done${step.writes.length > 0 ? `; it wrote ${step.writes.join(", ")}` : ""}`);
       } else if (error.kind !== "skipped") {
         this.facts.push(`step ${what} is not done: ${error.kind === "cannot" ? "its worker said that it cannot be" : `${error.kind ?? "threw"}: ${clipped(error.message, 300)}`}`);
         const said = error.kind === "cannot" ? [error.message] : error.opinions ?? [];

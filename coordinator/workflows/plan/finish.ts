@@ -10,32 +10,40 @@ import { named, type Crew } from "./workers";
 
 const assemble = "Put the given parts together into one result that achieves this goal. Leave nothing out and add nothing.\n\n{{item}}";
 
-export async function finish({ context = [], inputs = [] }: Input, crew: Crew, books: Books): Promise<Body | undefined> {
-  const { done, ended, replaced, parts, doneParts } = books;
-  output("steps", [...done.filter((one) => !ended.some(({ value }) => value === one)).map((value) => shown({ step: value.step, value })),
-    ...replaced.map((one) => shown(one, "replaced")), ...ended.map((one) => shown(one))]);
+export async function finish(input: Input, crew: Crew, books: Books): Promise<Body | undefined> {
+  const { done, ended, replaced } = books;
+  const earlier = done.filter((one) => !ended.some(({ value }) => value === one)).map((value) => shown({ step: value.step, value }));
+  output("steps", [...earlier, ...replaced.map((one) => shown(one, "replaced")), ...ended.map((one) => shown(one))]);
   if (ended.some(({ error }) => error)) collect("steps", failures(ended));
-  if (done.length === 0) return log.error("no step succeeded, so there is no result"), undefined;
-
-  const partly = new Set(done.filter(({ open }) => open.length > 0).flatMap(({ step }) => step.parts));
-  cover(parts.filter(({ id }) => doneParts.has(id) && !partly.has(id)).map(({ key }) => key));
-  const used = new Set(done.flatMap(({ step }) => step.reads));
-  cover([...context.map(({ name }) => name), ...inputs.map(({ name }) => name).filter((name) => used.has(name))]);
-
-  const ends = endsOf(done);
-  const whole = ends.length === 1 ? ends[0] : undefined;
-  if (whole && whole.values.length > 1 && whole.step.each !== "") { // each element was judged by itself, and nobody asked for one text of them
-    settle(books, whole.open.length === 0);
-    output("evaluation", null);
-    return whole.values.map(({ body }) => body);
+  if (done.length === 0) {
+    log.error("no step succeeded, so there is no result");
+    return undefined;
   }
-  const result = whole && (whole.values.length === 1 || !whole.text) ? whole.values[0].body : await together(ends, crew);
-  if (result === undefined) return settle(books, false), ends.flatMap(({ values }) => values.map(({ body }) => body));
-  const evaluation = await judged(result, context, crew, books);
-  settle(books, evaluation?.verdict === "passed");
+  covered(input, books);
+  const ends = endsOf(done);
+  const result = await resultOf(ends, crew);
+  // Each element of a list was judged by itself, and there is no one text of them.
+  const evaluation = Array.isArray(result) ? undefined : await judged(result, input.context ?? [], crew, books);
   output("evaluation", evaluation ?? null);
+  settle(books, evaluation ? evaluation.verdict === "passed" : isList(ends));
   return result;
 }
+
+/** Covers the parts that are done to their last element, and the texts that something was made from. */
+function covered({ context = [], inputs = [] }: Input, { done, parts, doneParts }: Books): void {
+  for (const { id, key } of parts.filter(({ id }) => doneParts.has(id))) {
+    const serving = done.filter(({ step }) => step.parts.includes(id));
+    if (serving.every(({ open }) => open.length === 0)) covers([key], serving[serving.length - 1]);
+  }
+  covers(context.map(({ name }) => name), done[done.length - 1]);
+  for (const { name } of inputs) {
+    const reader = done.find(({ step }) => step.reads.includes(name));
+    if (reader) covers([name], reader);
+    else log.warn(`no step has read ${name}`);
+  }
+}
+
+const covers = (keys: readonly string[], { by }: Done) => cover(keys, typeof by === "object" && by !== null ? by : undefined);
 
 const shown = ({ step, value, error }: Ended<Done>, status = value ? "succeeded" : error.kind === "skipped" ? "skipped" : "failed") => ({
   id: step.id, parts: step.parts, instruction: step.instruction, worker: step.worker, status, verdict: value?.verdict ?? error.kind ?? "threw",
@@ -47,15 +55,23 @@ const failures = (list: Ended<Done>[]) => list.flatMap(({ step, error }) => (err
 function endsOf(done: readonly Done[]): Done[] {
   const texts = done.filter(({ text }) => text);
   const of = texts.length > 0 ? texts : done;
-  return of.filter((one) => !of.some(({ step }) => step.depends_on.includes(one.step.id) || step.reads.some((name) => one.names.includes(name))));
+  return of.filter(({ step }) => !of.some((other) => other.step.depends_on.includes(step.id) || other.step.reads.some((name) => step.writes.includes(name))));
 }
 
-async function together(ends: readonly Done[], { model, options, goal }: Crew): Promise<Body | undefined> {
-  const parts = named(ends.flatMap(({ values }) => values));
-  return generate({ model, options, prompt: assemble, item: goal, context: parts, label: "assemble" }).catch(({ kind, message, step }) => {
+const isList = (ends: readonly Done[]) => ends.length === 1 && ends[0].step.each !== "" && ends[0].open.length === 0;
+
+/** Returns the one text or value that there is, the texts of a list, or else all that there is put together. */
+async function resultOf(ends: readonly Done[], { model, options, goal }: Crew): Promise<Body> {
+  const values = ends.flatMap(({ values }) => values);
+  const bodies = values.map(({ body }) => body);
+  if (ends.length === 1 && ends[0].step.each !== "") return bodies;
+  if (ends.length === 1 && (bodies.length === 1 || !ends[0].text)) return bodies[0];
+  try {
+    return await generate({ model, options, prompt: assemble, item: goal, context: named(values), label: "assemble" });
+  } catch ({ kind, message, step }: any) {
     collect("assemble", [{ key: "whole", kind, message, step }]);
-    return undefined;
-  });
+    return bodies;
+  }
 }
 
 async function judged(subject: Body, sources: readonly Body[], crew: Crew, { parts }: Books): Promise<Evaluation | undefined> {
@@ -73,7 +89,10 @@ async function judged(subject: Body, sources: readonly Body[], crew: Crew, { par
 
 /** What a new plan replaced is made good only when nothing is open and the whole holds without it. */
 function settle(books: Books, holds: boolean): void {
-  if (!holds || books.open().length > 0) return books.replaced.length > 0 ? collect("replaced steps", failures(books.replaced)) : undefined;
+  if (!holds || books.open().length > 0) {
+    if (books.replaced.length > 0) collect("replaced steps", failures(books.replaced));
+    return;
+  }
   for (const { step, error } of books.replaced) {
     const reason = `a new plan replaced step ${step.id}`;
     if (error.child) waive(error.child, reason);

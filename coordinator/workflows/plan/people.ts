@@ -24,12 +24,15 @@ export async function decided(what: string, evaluation: Evaluation, show: readon
 
 /** Asks what becomes of parts that a new plan did not move. Without a person, or with a no, it ends there. */
 export async function goOn(open: readonly Part[], { people }: Crew, books: Books): Promise<boolean> {
-  const stops = (message: string) => collect("plan", [{ key: "no progress", kind: "needs_human", message }]);
-  if (!people) return stops("a new plan did not move the open parts, and nobody is asked"), false;
+  if (!people) return noProgress("nobody is asked");
   const { outcome, comment } = await approve({
     title: "The plan makes no progress", text: [...open.map(({ key }) => key), ...books.facts].join("\n"), label: "no progress",
     will: "A yes plans the open parts once more, with your comment as a fact. A no ends here, and keeps what is done." });
-  if (comment) books.facts.push(`A person says: ${comment}`);
-  if (outcome !== "approved") stops("a person ended it, because a new plan did not move the open parts");
-  return outcome === "approved";
+  if (comment) books.told(`A person says: ${comment}`);
+  return outcome === "approved" || noProgress("a person ended it");
+}
+
+function noProgress(then: string): false {
+  collect("plan", [{ key: "no progress", kind: "needs_human", message: `a new plan did not move the open parts, and ${then}` }]);
+  return false;
 }

@@ -14,7 +14,7 @@ export async function nextPlan(crew: Crew, books: Books, round: number): Promise
     if (!crew.people || asked === bounds.questions) throw failed("needs_human", `the planner has to know: ${made.questions.join(" ")}`);
     for (const text of made.questions) {
       const { answer } = await question({ text, label: "plan" });
-      books.facts.push(`A person was asked "${text}" and answered: ${answer}`);
+      books.told(`A person was asked "${text}" and answered: ${answer}`);
     }
   }
 }
@@ -31,7 +31,8 @@ function askPlanner(crew: Crew, books: Books, round: number): Promise<Plan> {
     inputs: orNone([...books.there.keys()]),
     context: orNone([...crew.context, ...(round === 0 ? [] : [`The whole goal, of which only the open parts are planned now: ${crew.goal}`])]),
     facts: orNone(books.facts.slice()), leads: orNone(books.leads.slice()),
-    check: ({ steps }) => steps.filter(({ each, worker }) => each !== "" && !workers[worker].writes).map(({ id, worker }) => `step ${id} goes over a list, and ${worker} does one thing at a time`),
+    check: ({ steps }) => steps.filter(({ each, worker }) => each !== "" && (!workers[worker].writes || workers[worker].irreversible))
+      .map(({ id, worker }) => `step ${id} goes over a list, and ${worker} does one thing at a time`),
   });
 }
 

@@ -8,7 +8,8 @@ import { act, inputOf, named, type Crew } from "./workers";
 
 /** What a step made: its texts by name, or what came of an act. */
 export type Made = { values: Named[]; code: CodeCriterion[] };
-export type Done = Made & { step: PlanStep; names: readonly string[]; text: boolean; verdict: string; reasons: readonly string[]; open: readonly string[] };
+/** A step that is done; `open` are the elements of its list that are not, and `by` is what the ledger knows it by. */
+export type Done = Made & { step: PlanStep; text: boolean; verdict: string; reasons: readonly string[]; open: readonly string[]; by: unknown };
 
 const prompt = `Carry out one step of a plan. What it reads is given. Answer with the result of this step only, and not with how to get it.
 If it cannot be done with what is given, answer with one line only: CANNOT BE DONE: what is missing.
@@ -19,7 +20,7 @@ If it cannot be done with what is given, answer with one line only: CANNOT BE DO
 export async function doStep(step: PlanStep, crew: Crew, books: Books): Promise<Done> {
   const given = step.reads.flatMap((name) => books.there.get(name) ?? []);
   const done = step.each === "" ? await once(step, given, crew, books) : await forEach(step, given, crew);
-  for (const name of done.names) books.there.set(name, done.values.filter((value) => step.each !== "" || value.name === name));
+  for (const name of step.writes) books.there.set(name, done.values.filter((value) => step.each !== "" || value.name === name));
   return done;
 }
 
@@ -34,7 +35,7 @@ async function once(step: PlanStep, given: Named[], crew: Crew, books: Books): P
     const judged = await evaluate({
       model: crew.judge, goal: step.instruction, criteria: step.done_when, code: made.code, subject, sources: given.map(({ body }) => body), label: `judge ${step.id}` });
     const { verdict, reasons, opinions } = await decided(`step ${step.id}`, judged, [subject], crew);
-    if (verdict === "passed") return { ...made, step, names: step.writes, text: hand.writes, verdict, reasons, open: [] };
+    if (verdict === "passed") return { ...made, step, text: hand.writes, verdict, reasons, open: [], by: made.values[0].body };
     if (verdict === "needs_human" || !books.mayRedo(tries)) throw Object.assign(failed(verdict, reasons.join("; ")), { opinions });
     feedback.push(...reasons.filter((reason) => !feedback.includes(reason)));
   }
@@ -89,7 +90,7 @@ async function forEach(step: PlanStep, given: Named[], crew: Crew): Promise<Done
     }
   }
   if (values.length === 0) throw failed("nothing_done", `none of ${made.total} elements: ${open[0] ?? "the list is empty"}`);
-  return { values, code: [], step, names: step.writes, text: true, verdict: open.length === 0 ? "passed" : "partly", reasons: open.slice(0, 20), open };
+  return { values, code: [], step, text: true, by: made, verdict: open.length === 0 ? "passed" : "partly", reasons: open.slice(0, 20), open };
 }
 
 // Braces of an instruction are not the place of the element.
