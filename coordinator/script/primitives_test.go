@@ -18,10 +18,13 @@ func TestPrimitivesAskForWhatTheContractSays(t *testing.T) {
 		"spawn detached": {`spawn({ workflow: "map", input: {}, detached: true })`, `spawn {"detached":true,"input":{},"workflow":"map"}`, `{"run":"r2"}`, `{"run":"r2"}`},
 		"embed":          {`embed({ model: "e", inputs: ["a"] })`, `embed {"inputs":["a"],"model":"e"}`, `{"vectors":[[1,2]]}`, `[[1,2]]`},
 		"lines":          {`batch({ model: "m", prompt: "{{item}}", items: lines({ ref: "aa", name: "d.jsonl", bytes: 9 }), reuse: true })`, `batch {"items":{"lines":{"bytes":9,"name":"d.jsonl","ref":"aa"}},"model":"m","prompt":"{{item}}","reuse":true}`, `{"coverage":1,"failed":0,"handle":0,"succeeded":5000,"total":5000}`, `{"coverage":1,"failed":0,"handle":0,"succeeded":5000,"total":5000}`},
+		"models":         {`generate({ model: ["a", "small"], prompt: "p", schema: {}, evaluate: { criteria: [{ text: "t", absence: true }, "u"], model: ["b", "c"] } })`, `generate {"evaluate":{"criteria":[{"absence":true,"text":"t"},"u"],"model":["b","c"]},"model":["a","small"],"prompt":"p","schema":{}}`, `1`, `1`},
+		"plan":           {`plan({ model: "p", goal: "g", parts: ["a"], inputs: ["i"], lists: [{ name: "l", count: 2 }], facts: ["f"], leads: undefined })`, `plan {"facts":["f"],"goal":"g","inputs":["i"],"lists":[{"count":2,"name":"l"}],"model":"p","parts":["a"]}`, `{"outcome":"impossible"}`, `{"outcome":"impossible"}`},
+		"evaluate":       {`evaluate({ model: ["a", "b"], criteria: { text: "t", must: false }, code: [{ name: "n", passed: true }], subject: null, author: "w" })`, `evaluate {"author":"w","code":[{"name":"n","passed":true}],"criteria":[{"must":false,"text":"t"}],"model":["a","b"],"subject":null}`, `{"verdict":"passed"}`, `{"verdict":"passed"}`},
 		"a role":         {`generate({ model: "judge", prompt: "p", schema: {} })`, `generate {"model":"judge","prompt":"p","schema":{}}`, `1`, `1`},
 	}
-	const text = `import { approve, batch, embed, generate, lines, question, sleep, spawn, tool } from "loopkeeper";
-void [approve, batch, embed, generate, lines, question, sleep, spawn, tool];
+	const text = `import { approve, batch, embed, evaluate, generate, lines, plan, question, sleep, spawn, tool } from "loopkeeper";
+void [approve, batch, embed, evaluate, generate, lines, plan, question, sleep, spawn, tool];
 export default async () => (await %s) ?? null`
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -36,6 +39,21 @@ export default async () => (await %s) ?? null`
 			}
 		})
 	}
+}
+
+// TestATextSaysWhoWroteIt to its judges, unless the script does.
+func TestATextSaysWhoWroteIt(t *testing.T) {
+	r := started(t, NewHost(Limits{}), `import { evaluate, generate } from "loopkeeper";
+export default async () => {
+  const text = await generate({ model: "small", prompt: "p" });
+  await evaluate({ model: "j", criteria: "c", subject: text });
+  await evaluate({ model: "j", criteria: "c", subject: text, author: "another" });
+  await evaluate({ model: "j", criteria: "c", subject: [text] });
+}`, `{}`)
+	const text = `{"bytes":1,"name":"n","ref":"x"}`
+	want(t, lines(r.value(0, `{"bytes":1,"facts":{"model":"qwen3:8b"},"name":"n","ref":"x"}`).Requests), `evaluate {"author":"qwen3:8b","criteria":["c"],"model":"j","subject":`+text+`}`)
+	want(t, lines(r.value(1, `{}`).Requests), `evaluate {"author":"another","criteria":["c"],"model":"j","subject":`+text+`}`)
+	want(t, lines(r.value(2, `{}`).Requests), `evaluate {"criteria":["c"],"model":"j","subject":[`+text+`]}`)
 }
 
 func TestMisuseIsNamedAtItsLine(t *testing.T) {

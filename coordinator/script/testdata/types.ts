@@ -1,5 +1,5 @@
 // Checked by tsc only: the types follow the schemas, and mistakes are seen.
-import { all, batch, check, each, fallback, gate, generate, lines, pages, pipeline, question, sleep, spawn, t, until, waive } from "loopkeeper";
+import { all, batch, check, each, evaluate, fallback, gate, generate, lines, pages, pipeline, plan, question, sleep, spawn, t, until, waive } from "loopkeeper";
 import type { Ref } from "loopkeeper";
 
 const Point = t.object({ x: t.number(), label: t.optional(t.string()), side: t.enum(["left", "right"]), more: t.array(t.file()) });
@@ -41,6 +41,21 @@ export async function judged(files: Ref[]) {
   for await (const page of pages(found)) for (const item of page) waive(item, "why");
   for await (const page of pages(async (token: string | null) => ({ items: [token ?? "first"], next: null }))) page[0].length;
   return [found.values[0][0].side, even] as const;
+}
+
+export async function planned() {
+  const { outcome, steps, questions } = await plan({
+    model: ["planner", "large"], goal: "g", parts: ["p"], workers: [{ name: "post", about: "sends", irreversible: true }], lists: [{ name: "l", count: 3 }],
+    check: (plan) => plan.steps.every((step) => step.each === "" || step.reads.length > 0) });
+  // @ts-expect-error a step has an instruction, and no goal
+  steps[0].goal;
+  const criteria = ["good", { text: "nothing is invented", absence: true, must: false }];
+  const { rule, facts, judges } = await evaluate({ model: "judge", criteria, code: [{ name: "tests", passed: true }], subject: "s", author: "m" });
+  // @ts-expect-error a criterion has a text
+  await evaluate({ model: "judge", criteria: { must: true }, subject: "s" });
+  await generate({ model: ["a", "b"], prompt: "p", evaluate: { model: ["c", "d"], criteria } });
+  const n: number = facts[0].line;
+  return [outcome === "plan", questions.length, rule, judges[0].calibration === "good", n] as const;
 }
 
 export async function waiting() {
