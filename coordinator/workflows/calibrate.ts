@@ -29,8 +29,7 @@ export default async function calibrate({ judges, subjects, again = 0 }: t.Of<ty
 
   const answers = await each(asks, async (ask) => {
     const { subject, criterion, type } = subjects[ask.subject]!;
-    const order = ask.pass === "reversed" ? { reversed: true } : {};
-    const said = await evaluate({ model: ask.judge, subject, criteria: [{ text: criterion, ...(type ? { type } : {}) }], label: label(ask), ...order });
+    const said = await evaluate({ model: ask.judge, subject, criteria: [{ text: criterion, ...(type ? { type } : {}) }], label: label(ask), reversed: ask.pass === "reversed" });
     const [first] = said.criteria[0]?.by ?? []; // a judge that cannot tell is asked once more, which is not what is measured here
     return {
       said: first?.said ?? "", counted: first?.counted ?? "", quoted: said.facts.length > 0, forged: said.opinions.some((o) => o.includes("it is nowhere")),

@@ -90,6 +90,10 @@ func overrides(h configs.Hardware) (o hwprobe.Overrides) {
 // or "". What it returns second closes the ledger and the host of scripts, and must be called after Stop.
 func (a *app) startCoordinator(ctx context.Context, l net.Listener, dir, local string) (*coordinator.Coordinator, func() error, error) {
 	c := a.config
+	texts, err := promptSet(c)
+	if err != nil {
+		return nil, nil, err
+	}
 	program, err := os.Executable()
 	if err != nil {
 		return nil, nil, fmt.Errorf("find this program, which hosts the scripts: %w", err)
@@ -109,7 +113,7 @@ func (a *app) startCoordinator(ctx context.Context, l net.Listener, dir, local s
 	}
 	o := coordinator.Options{Name: c.Name, Fleet: c.Fleet, Version: release, DataDir: dir, Store: store, Host: host,
 		Listener: l, Server: serverOptions(), Dial: func(addr string) (*grpc.ClientConn, error) { return dial(addr) }, Workers: c.Coordinator.Workers,
-		Local: local, Discover: discover, Interval: c.Discovery.Interval, LostAfter: c.Coordinator.LostAfter, MaxRuns: c.Coordinator.ActiveRuns, Log: a.log}
+		Prompts: texts, PromptsFolder: c.Prompts, Local: local, Discover: discover, Interval: c.Discovery.Interval, LostAfter: c.Coordinator.LostAfter, MaxRuns: c.Coordinator.ActiveRuns, Log: a.log}
 	if a.effects != "" {
 		o.EffectLog = &tools.EffectLog{Path: a.effects, Exit: func() { os.Exit(exitError) }} // as a crash: nothing is tidied up
 	}

@@ -45,6 +45,12 @@ func place(c configs.Config, o *coordinator.Options) error {
 	for name, b := range l.Workflows {
 		o.Budgets[name] = runLimits(b)
 	}
+	o.Roles = map[string][]run.RoleModel{}
+	for name, models := range c.Roles {
+		for _, m := range models {
+			o.Roles[name] = append(o.Roles[name], run.RoleModel(m))
+		}
+	}
 	for name, r := range c.Resources {
 		o.Resources[name] = engine.Resource(r)
 	}

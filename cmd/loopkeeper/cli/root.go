@@ -93,7 +93,7 @@ func newRoot(a *app) *cobra.Command {
 	root.SuggestionsMinimumDistance = nearEnough
 	root.AddCommand(
 		newUp(a), newWorker(a), newNodes(a), newModels(a), newFit(a),
-		newMap(a), newPlan(a), newRun(a), newAsk(a), newWorkflows(a), newSchedule(a), newTools(a), newTypes(a),
+		newMap(a), newPlan(a), newRun(a), newAsk(a), newWorkflows(a), newSchedule(a), newTools(a), newTypes(a), newPrompts(a), newJudges(a),
 		newRuns(a), newShow(a), newWatch(a), newResult(a), newTrace(a), newExplain(a),
 		newApprovals(a), newApprove(a), newReject(a), newAnswer(a), newResolve(a), newSuspend(a), newResumeRun(a), newRollback(a), newRetry(a), newFork(a), newCancel(a),
 		newWhy(a), newAudit(a), newReplay(a), newExport(a), newImport(a), newVerify(a), newBackup(a), newPrune(a),
