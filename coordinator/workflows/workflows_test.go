@@ -123,7 +123,7 @@ func TestEveryWorkflowSaysWhatItTakes(t *testing.T) {
 	}
 	const file = `{"ref":"ab","name":"a","bytes":1}`
 	inputs := map[string][2][]string{ // accepted, refused
-		"ask": {{`{"request":"r","model":"m","workflows":[{"name":"map","about":"a","params":{"type":"object"}}]}`}, {`{"request":"r","model":"m","workflows":[]}`, `{"request":"","model":"m","workflows":[{"name":"n","about":"a"}]}`}},
+		"ask":       {{`{"request":"r","model":"m","workflows":[{"name":"map","about":"a","params":{"type":"object"}}]}`}, {`{"request":"r","model":"m","workflows":[]}`, `{"request":"","model":"m","workflows":[{"name":"n","about":"a"}]}`}},
 		"calibrate": {{`{"judges":["j"],"subjects":[{"subject":"s","criterion":"c","expected":"met"},{"subject":"s","criterion":"c","expected":"not_met"}]}`}, {`{"judges":[],"subjects":[]}`}},
 		"map": {
 			{`{"model":"m","prompt":"p","items":["x",` + file + `]}`, `{"model":"m","prompt":"p","files":[` + file + `]}`, `{"model":"m","prompt":"p","lines":{"lines":` + file + `}}`},
