@@ -27,7 +27,7 @@ const (
 
 var (
 	retryField = object(fields{"attempts": whole(1, mostAttempts)})
-	judgeField = object(fields{"criteria": list(criterion), "model": oneOrMore})
+	judgeField = object(fields{"criteria": criteria, "model": oneOrMore})
 	// calling is what every call of a model may hold, see docs/requests.md.
 	calling = fields{"model": oneOrMore, "label": text, "retry": retryField, "options": options, "uses": uses}
 	// writing is what a call may hold that makes a model write.
@@ -43,7 +43,14 @@ func refusal(kind string, body json.RawMessage) string {
 	if !ok {
 		return "" // parseSpec says so
 	}
-	return wrongField(kind, known.fields, body)
+	if wrong := wrongField(kind, known.fields, body); wrong != "" || kind != KindEvaluate {
+		return wrong
+	}
+	var asked struct{ Criteria []json.RawMessage }
+	if json.Unmarshal(body, &asked) != nil || len(asked.Criteria) == 0 {
+		return "evaluate: no criterion is given"
+	}
+	return ""
 }
 
 func wrongField(kind string, known fields, body json.RawMessage) string {
@@ -124,10 +131,30 @@ func text(name string, v any) error {
 	return nil
 }
 
+// criteria are what a judge is asked about, at least one.
+func criteria(name string, v any) error {
+	if all, ok := v.([]any); ok && len(all) == 0 {
+		return fmt.Errorf("%s: no criterion is given", name)
+	}
+	return list(criterion)(name, v)
+}
+
 // criterion is a text, or says more about what it asks.
 func criterion(name string, v any) error {
-	if _, more := v.(map[string]any); more {
-		return object(fields{"text": text, "must": yes, "absence": yes, "type": text})(name, v)
+	more, ok := v.(map[string]any)
+	if !ok {
+		return word(name, v)
+	}
+	if _, ok := more["text"]; !ok {
+		return fmt.Errorf("%s has no text", name)
+	}
+	return object(fields{"text": word, "must": yes, "absence": yes, "type": text})(name, v)
+}
+
+// word is a text that says something.
+func word(name string, v any) error {
+	if s, ok := v.(string); ok && strings.TrimSpace(s) == "" {
+		return fmt.Errorf("%s is empty", name)
 	}
 	return text(name, v)
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/loopkeeper/loopkeeper/coordinator/run/ladder"
 )
 
 var birth = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -111,6 +113,13 @@ func saying(criterion, said, counted string, line bool) string {
 func (tp *tape) fail(id AttemptID, kind string, advice Advice) {
 	tp.t.Helper()
 	tp.do(Finish{AttemptID: id, Failure: &Failure{Kind: kind, Message: "it was " + kind, Advice: advice}})
+}
+
+// refuse ends a plan's attempt with a plan that breaks rules.
+func (tp *tape) refuse(id AttemptID, raw string, reasons ...string) {
+	tp.t.Helper()
+	tp.do(Finish{AttemptID: id, Evidence: Evidence{Raw: raw}, Failure: &Failure{Kind: ladder.PlanInvalid, Message: reasons[0], Advice: Changed},
+		Rejected: &RejectedPlan{Plan: json.RawMessage(`{"a_note":"` + raw + `"}`), Reasons: reasons}})
 }
 
 func (tp *tape) want(status Status) {

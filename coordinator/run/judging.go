@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -49,44 +48,24 @@ func (t *tries) seats(st *Step) *judging {
 	return t.judging
 }
 
-// bench is a case with the candidates who can still be asked, and which of the step's candidates these are.
-type bench struct {
-	panel.Case
-	which []int
-}
-
 // bench puts together what is known of the result of an item; maker is the model that made it, "" where that is not known.
-func (s *State) bench(st *Step, j judging, maker string) bench {
-	b := bench{Case: panel.Case{Criteria: st.spec.Criteria, Code: st.spec.Code, Asked: j.asked}}
+func (s *State) bench(st *Step, j judging, maker string) panel.Case {
+	c := panel.Case{Criteria: st.spec.Criteria, Code: st.spec.Code, Asked: j.asked, Out: j.out}
 	if e := st.spec.Evaluate; e != nil {
-		b.Criteria = e.Criteria
+		c.Criteria = e.Criteria
 	}
 	if maker != "" {
-		b.Author = s.family(maker)
+		c.Author = s.family(maker)
 	}
-	for i, model := range st.judgesOf() {
-		if !slices.Contains(j.out, i) {
-			b.Candidates, b.which = append(b.Candidates, s.judge(model)), append(b.which, i)
-		}
+	for _, model := range st.judgesOf() {
+		c.Candidates = append(c.Candidates, s.judge(model))
 	}
-	return b
+	return c
 }
 
 // judge is a candidate, as far as it is known without a call.
 func (s *State) judge(asked string) panel.Candidate {
 	return panel.Candidate{Model: s.uses(asked), Family: s.family(asked)}
-}
-
-// next is who judges next; false when there is a verdict, or nobody left.
-func (b bench) next() (int, *panel.Verdict, bool) {
-	if len(b.Candidates) == 0 {
-		return 0, nil, false
-	}
-	n := panel.Decide(b.Case)
-	if n.Verdict != nil {
-		return 0, n.Verdict, false
-	}
-	return b.which[n.Judge], nil, true
 }
 
 // author is the model that made what is to be judged.
@@ -102,14 +81,12 @@ func (st *Step) author(it *Item) string {
 
 // opening is the candidate who judges first.
 func (s *State) opening(st *Step, maker string) int {
-	seat, _, _ := s.bench(st, judging{}, maker).next()
-	return seat
+	return panel.Decide(s.bench(st, judging{}, maker)).Judge
 }
 
 // settled is the verdict that code alone comes to before anybody is asked, nil when there is none.
 func (s *State) settled(st *Step) *panel.Verdict {
-	_, v, _ := s.bench(st, judging{}, st.spec.Author).next()
-	return v
+	return panel.Decide(s.bench(st, judging{}, st.spec.Author)).Verdict
 }
 
 // judged adds a judge's answers to those of the others.
@@ -167,18 +144,18 @@ func (s *State) judgement(c Finish, st *Step, it *Item, now time.Time) (Payload,
 		return nil, failure
 	}
 	end := &AttemptSucceeded{AttemptID: c.AttemptID, Evidence: c.Evidence, Result: c.Result}
-	seat, v, more := s.bench(st, s.judged(st, it, it.Flight, j), st.author(it)).next()
-	if more {
-		end.Consequence = Consequence{Then: ThenJudge, Model: seat, Avoid: it.Flight.Node}
+	next := panel.Decide(s.bench(st, s.judged(st, it, it.Flight, j), st.author(it)))
+	if next.Verdict == nil {
+		end.Consequence = Consequence{Then: ThenJudge, Model: next.Judge, Avoid: it.Flight.Node}
 		return end, nil
 	}
-	raw, err := marshal(v)
+	raw, err := marshal(next.Verdict)
 	if err != nil {
 		return nil, &Failure{Kind: KindBadVerdict, Message: err.Error(), Advice: Never}
 	}
 	end.Verdict, end.Consequence = raw, Consequence{Then: ThenSucceeded}
 	if st.Kind != KindEvaluate {
-		end.Consequence = after(v, st, it, now)
+		end.Consequence = after(next.Verdict, st, it, now)
 	}
 	return end, nil
 }
@@ -214,8 +191,8 @@ func (s *State) stead(st *Step, it *Item) (int, bool) {
 		j = *it.tries.judging
 	}
 	j.out = append(slices.Clone(j.out), j.seat)
-	seat, _, more := s.bench(st, j, st.author(it)).next()
-	return seat, more
+	next := panel.Decide(s.bench(st, j, st.author(it)))
+	return next.Judge, next.Verdict == nil
 }
 
 // seated lets a candidate judge an item next.
@@ -238,27 +215,4 @@ func (s *State) seated(st *Step, i int, seat int, now time.Time) {
 	}
 	s.move(st, i, StepReady)
 	st.wait(i, now)
-}
-
-// checkJudged refuses criteria that nobody could judge by.
-func checkJudged(op string, criteria []panel.Criterion) error {
-	if len(criteria) == 0 {
-		return fmt.Errorf("%s: no criterion is given", op)
-	}
-	for _, c := range criteria {
-		if strings.TrimSpace(c.Text) == "" {
-			return fmt.Errorf("%s: a criterion is empty", op)
-		}
-	}
-	return nil
-}
-
-func (s *spec) checkEvaluate(op string) error {
-	if err := s.checkModel(op); err != nil {
-		return err
-	}
-	if slices.ContainsFunc(s.Code, func(c panel.Code) bool { return c.Name == "" }) {
-		return errors.New("evaluate: what code has found needs a name")
-	}
-	return checkJudged(op, s.Criteria)
 }

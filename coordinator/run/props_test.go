@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/loopkeeper/loopkeeper/coordinator/run/ladder"
 )
 
 func equalStates(t rapid.TB, a, b *State) {
@@ -28,7 +30,7 @@ func TestAnyHistory(t *testing.T) {
 		limits := Limits{Tokens: rapid.SampledFrom([]int64{0, 0, 0, 20}).Draw(t, "tokens"), Calls: rapid.SampledFrom([]int64{0, 0, 0, 6}).Draw(t, "calls"),
 			ActiveSeconds: rapid.SampledFrom([]int64{0, 60}).Draw(t, "seconds"),
 			ArtifactBytes: rapid.SampledFrom([]int64{0, 0, 12}).Draw(t, "bytes")}
-		h.execute(Create{Created{ID: "k3f9", Script: "abc", Input: json.RawMessage(`{}`), Seed: rapid.Int64().Draw(t, "seed"), Clock: birth, Limits: limits}})
+		h.execute(Create{Created{ID: "k3f9", Script: "abc", Input: json.RawMessage(`{}`), Seed: rapid.Int64().Draw(t, "seed"), Clock: birth, Limits: limits, Roles: benchRoles}})
 		h.execute(Start{})
 		t.Repeat(map[string]func(*rapid.T){
 			"yield": h.yield, "wait": h.wait, "phase": h.phase, "place": h.place, "finish": h.finish, "stale": h.stale, "reject": h.reject,
@@ -91,8 +93,9 @@ func (h *history) ask(t *rapid.T, kind, body string, note bool) {
 func (h *history) yield(t *rapid.T) {
 	bodies := map[string]string{
 		KindGenerate: `{"check":true,"model":"m","prompt":"p"}`, KindRead: `{"ref":"aa"}`, KindLog: `{"level":"info","text":"x"}`,
-		KindBatch: `{"evaluate":{"criteria":["c"],"model":"j"},"items":[1,2,3],"model":"m","prompt":"p"}`,
-		KindPlan:  `{}`, KindOutput: `{"name":"o","sources":[0],"value":1}`, KindCollected: `{"failures":[],"label":"l"}`,
+		KindBatch: `{"evaluate":{"criteria":["c"],"model":"judge"},"items":[1,2,3],"model":"writer","prompt":"p"}`,
+		KindPlan:  rapid.SampledFrom([]string{`{}`, `{"goal":"g","model":["m","n"]}`}).Draw(t, "plan"), KindEvaluate: `{"criteria":["c"],"model":"judge","subject":"s"}`,
+		KindOutput: `{"name":"o","sources":[0],"value":1}`, KindCollected: `{"failures":[],"label":"l"}`,
 		KindTool: `{"input":{},"name":"mail.send"}`, KindPage: `{"step":1}`, KindExpect: `{"keys":["0","1"]}`, KindWaive: `{"reason":"r","step":1}`,
 		KindFallback: `{"by":2,"step":1}`,
 	}
@@ -202,7 +205,7 @@ func (h *history) outcome(t *rapid.T, id AttemptID) Finish {
 	case 4:
 		f.Failure = &Failure{Kind: KindUnknown, Advice: Never}
 	case 0:
-		f.Failure = &Failure{Kind: "empty_turn", Advice: rapid.SampledFrom([]Advice{Never, Again, Changed, OtherNode}).Draw(t, "advice")}
+		f.Failure = &Failure{Kind: rapid.SampledFrom([]string{"empty_turn", ladder.Truncated, ladder.NoStructure, ladder.PlanInvalid}).Draw(t, "kind"), Advice: rapid.SampledFrom([]Advice{Never, Again, Changed, OtherNode}).Draw(t, "advice")}
 	case 1:
 		f.Failure = &Failure{Kind: KindNodeLost, Advice: OtherNode}
 	case 2:

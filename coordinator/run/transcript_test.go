@@ -14,7 +14,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
 
 // The transcripts are commands in and events out, as a person would read them in the ledger.
-var stories = merged(firstStories, waitStories, toolStories, phaseStories, limitStories, acceptStories)
+var stories = merged(firstStories, waitStories, toolStories, phaseStories, limitStories, acceptStories, judgeStories, ladderStories)
 
 var firstStories = map[string]func(*tape){
 	"batch-completes": func(tp *tape) {
@@ -123,6 +123,10 @@ var pins = map[string]Created{
 	"chunks-and-lines":              {Submitted: []Submitted{{Key: "data.jsonl", Ref: "dd", Lines: 4}, {Key: "x.md"}}},
 	"waived-and-made-good":          {Submitted: []Submitted{{Key: "a.md"}, {Key: "b.md"}, {Key: "c.md"}, {Key: "d.md"}}},
 	"written-and-too-large":         {Limits: Limits{ArtifactBytes: 20}},
+	"passed-by-two":                 {Roles: benchRoles, Judges: measured},
+	"third-judge":                   {Roles: benchRoles},
+	"judged-in-a-batch":             {Roles: benchRoles},
+	"next-model-on-no-machine":      {Roles: benchRoles},
 	"reused":                        {Base: &Base{Run: "aaaa", Failed: true}},
 }
 

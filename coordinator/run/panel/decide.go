@@ -11,6 +11,7 @@ type Case struct {
 	Criteria   []Criterion
 	Code       []Code      // what code has found; it comes before every model
 	Candidates []Candidate // in order of preference
+	Out        []int       // those of them who gave nothing however often they were asked: others sit in their place, but one judge less is not enough
 	Author     string      // the family of the model that wrote the subject, "" where that is not known
 	Asked      []Asked     // in the order in which they answered
 }
@@ -53,18 +54,19 @@ func Decide(c Case) Next {
 		return c.end(SentBack, RuleEmpty, []string{"there is nothing in it to judge"})
 	}
 	panel := Panel(c.Candidates, c.Author)
+	need := min(2, len(panel))
 	t := c.tally()
-	more := c.further(panel, t)
+	more := c.further(len(panel) == 1, t)
 	switch {
 	case len(t.shown) > 0:
 		return c.end(SentBack, RuleNotMet, t.shown)
 	case len(t.missingTwice) > 0:
 		return c.end(SentBack, RuleMissing, t.missingTwice)
-	case len(c.Asked) == 0 || !t.settled(min(2, len(panel))) && more >= 0:
-		return Next{Judge: max(more, 0), Another: len(c.Asked)}
-	case t.settled(min(2, len(panel))) && len(c.flags()) > 0:
+	case more >= 0 && (len(c.Asked) == 0 || !t.settled(need)):
+		return Next{Judge: more, Another: len(c.Asked)}
+	case len(c.Asked) > 0 && t.settled(need) && len(c.flags()) > 0:
 		return c.end(NeedsHuman, RuleFlagged, []string{"it holds " + strings.Join(c.flags(), " and ") + ", so no model's word passes it"})
-	case t.settled(min(2, len(panel))):
+	case len(c.Asked) > 0 && t.settled(need):
 		return c.end(Passed, c.passing(panel), nil)
 	case len(panel) == 1 && len(t.missing) > 0:
 		return c.end(SentBack, RuleMissing, t.missing)
@@ -76,17 +78,34 @@ func Decide(c Case) Next {
 
 // further is the candidate to ask next, -1 for none. One that is alone is asked once more where it could not tell: another seed
 // is the only other opinion that there is.
-func (c Case) further(panel []int, t tally) int {
+func (c Case) further(alone bool, t tally) int {
+	sitting := c.sitting()
 	switch n := len(c.Asked); {
-	case len(panel) == 0:
+	case len(sitting) == 0:
 		return -1
-	case n < len(panel):
-		return panel[n]
-	case len(panel) == 1 && n == 1 && len(t.unsure) > 0:
-		return panel[0]
+	case n < len(sitting):
+		return sitting[n]
+	case alone && n == 1 && len(t.unsure) > 0:
+		return sitting[0]
 	default:
 		return -1
 	}
+}
+
+// sitting is the panel without those who are out.
+func (c Case) sitting() []int {
+	var left []Candidate
+	var which []int
+	for i, candidate := range c.Candidates {
+		if !slices.Contains(c.Out, i) {
+			left, which = append(left, candidate), append(which, i)
+		}
+	}
+	seats := Panel(left, c.Author)
+	for i, s := range seats {
+		seats[i] = which[s]
+	}
+	return seats
 }
 
 func (c Case) passing(panel []int) string {

@@ -1,6 +1,7 @@
 package panel
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -44,6 +45,8 @@ func TestTheRulesInOrder(t *testing.T) {
 	one, two := three[:1], three[:2]
 	deaf := []Candidate{{Model: "qwen3:8b", Family: "qwen", Calibration: Calibration{N: 30, TPR: 0.95, TNR: 0.3}}}
 	jumpy := []Candidate{{Model: "qwen3:8b", Family: "qwen", Calibration: Calibration{N: 30, TPR: 0.5, TNR: 0.9}}, three[1], three[2]}
+	// Below its line on other types, and measured on this one.
+	typed := []Candidate{{Model: "qwen3:8b", Family: "qwen", Calibration: Calibration{N: 30, TPR: 0.9, TNR: 0.2}, Types: map[string]Calibration{"dates": {N: 30, TPR: 0.9, TNR: 0.9}}}, three[1]}
 	for _, c := range []struct {
 		name          string
 		in            Case
@@ -78,9 +81,13 @@ func TestTheRulesInOrder(t *testing.T) {
 		{"i: a judge that waves through passes nothing", Case{Candidates: deaf, Asked: asked(deaf, met())}, NeedsHuman, RuleCalibration, 0},
 		{"i: but what it finds is found", Case{Candidates: deaf, Asked: asked(deaf, notMet())}, SentBack, RuleNotMet, 0},
 		{"the only judge misses something", Case{Candidates: one, Asked: asked(one, missing())}, SentBack, RuleMissing, 0},
+		{"another sits in the place of one who gives nothing", Case{Candidates: three, Out: []int{1}, Asked: asked(three, met())}, "", "", 2},
+		{"one judge less is not enough", Case{Candidates: two, Out: []int{0}, Asked: asked(two[1:], met())}, NeedsHuman, RuleCannotTell, 0},
+		{"nor is none", Case{Candidates: one, Out: []int{0}}, NeedsHuman, RuleCannotTell, 0},
+		{"a judge's word is worth what it is on that type", Case{Candidates: typed, Asked: asked(typed, met(), met())}, Passed, RuleMet, 0},
 		{"an answer left out is none", Case{Candidates: one, Asked: []Asked{{Candidate: one[0]}, {Candidate: one[0]}}}, NeedsHuman, RuleCannotTell, 0},
 	} {
-		c.in.Criteria = dated
+		c.in.Criteria = []Criterion{{Text: "dated", Must: true, Type: "dates"}}
 		n := Decide(c.in)
 		switch {
 		case n.Verdict == nil && (c.verdict != "" || n.Judge != c.judge):
@@ -126,6 +133,27 @@ func TestEveryVerdictSaysWhatItsJudgesAreWorth(t *testing.T) {
 	v := Decide(Case{Criteria: dated, Candidates: all, Asked: asked(all, met(), met())}).Verdict
 	if len(v.Judges) != 2 || v.Judges[0].Calibration != "none" || v.Judges[1].Calibration != "good" || v.Judges[1].TNR != 0.85 {
 		t.Errorf("judges %+v", v.Judges)
+	}
+}
+
+// Requests have a criterion as a text or as an object, and one that says no more than its text is written as that.
+func TestCriteriaAsRequestsHaveThem(t *testing.T) {
+	for in, want := range map[string]Criterion{
+		`"dated"`:                       {Text: "dated", Must: true},
+		`{"must":false,"text":"short"}`: {Text: "short"},
+		`{"text":"a < b","must":true,"absence":true,"type":"names"}`: {Text: "a < b", Must: true, Absence: true, Type: "names"},
+	} {
+		var got, again Criterion
+		if err := json.Unmarshal([]byte(in), &got); err != nil || got != want {
+			t.Errorf("%s: %+v, %v", in, got, err)
+		}
+		out, err := json.Marshal(got)
+		if err != nil || json.Unmarshal(out, &again) != nil || again != want || (in[0] == '"') != (out[0] == '"') {
+			t.Errorf("%s becomes %s, %v", in, out, err)
+		}
+	}
+	if v := Decide(Case{Criteria: dated, Candidates: three[:1], Asked: asked(three, missing())}).Verdict; v.Criteria[0].Result != NotMet || v.Criteria[0].By[0].Counted != CannotTell {
+		t.Errorf("%+v", v.Criteria)
 	}
 }
 
