@@ -2,6 +2,7 @@ package workflowtest_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/loopkeeper/loopkeeper/coordinator/engine"
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
+	"github.com/loopkeeper/loopkeeper/coordinator/script"
 )
 
 type shownStep struct{ ID, Status, Verdict string }
@@ -109,6 +111,9 @@ func TestAWallIsPlannedAnew(t *testing.T) {
 	if got := c.staff.count(engine.CallEvaluate, "judge s1"); got != 1 {
 		t.Errorf("what was done was judged %d times", got)
 	}
+	if replay, err := c.e.Replay(t.Context(), id); err != nil || replay.Divergence != nil {
+		t.Errorf("its replay: %v, %+v", err, replay.Divergence)
+	}
 }
 
 // TestAPartThatIsDroppedMakesTheRunIncomplete, although every step that was made and the whole are accepted.
@@ -199,6 +204,63 @@ func TestATemplateStepIsOneBatchOverItsList(t *testing.T) {
 		if open := map[bool]int{true: 0, false: 1}[bad == ""]; given != 50-open || show(lists) != `[{"count":50,"name":"chapters"}]` {
 			t.Errorf("%q: the next step was given %d texts, the planner %s", bad, given, show(lists))
 		}
+	}
+}
+
+// TestAListOfLinesIsNotOpened: its lines are the items of the batch, and covered by it.
+func TestAListOfLinesIsNotOpened(t *testing.T) {
+	c := newCoordinator(t, nil, func(c call) any {
+		switch c.Kind {
+		case engine.CallPlan:
+			return planOf(step("s1", "", "sums", obj{"each": "chapters"}))
+		case engine.CallEvaluate:
+			return judged("passed", "fine")
+		}
+		return fmt.Sprintf("a sum of %v", c.Body)
+	})
+	a, err := c.store.PutArtifact(t.Context(), "list.jsonl", strings.NewReader("\"one\"\n\"two\"\n{\"n\":3}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := obj{"chapters": obj{"lines": obj{"ref": a.SHA256, "name": "list.jsonl", "bytes": 20}}}
+	id := c.start("plan", goal(obj{"lists": lines}), run.Submitted{Key: "list.jsonl:1"}, run.Submitted{Key: "list.jsonl:2"}, run.Submitted{Key: "list.jsonl:3"})
+	v := c.end(id, nobody)
+	var result []struct{ Name string }
+	if c.output(id, "result", &result); v.Status != run.Completed || v.Acceptance.Covered != 4 || len(result) != 3 || result[2].Name != "list.jsonl:3" {
+		t.Errorf("%s: %+v, %+v", v.Status, v.Acceptance, result)
+	}
+	c.staff.mu.Lock()
+	if lists := show(c.staff.calls[0].Request["lists"]); lists != `[{"count":3,"name":"chapters"}]` {
+		t.Errorf("the planner was given %s", lists)
+	}
+	c.staff.mu.Unlock()
+}
+
+// TestAWorkerMayBeAWorkflow: what its run delivers can be read, and a run that did not complete is a wall, which a new plan makes good.
+func TestAWorkerMayBeAWorkflow(t *testing.T) {
+	own := map[string]script.Program{"search": child(t, `if (input.site === "b") expect(["an offer"]); return ["an offer of " + input.site]`)}
+	workers := obj{"write": obj{"about": "writes"}, "search": obj{"about": "finds offers", "workflow": "search", "schema": obj{"type": "object", "properties": obj{"site": obj{"type": "string"}}, "required": []string{"site"}}}}
+	given := ""
+	c := newCoordinator(t, own, func(c call) any {
+		switch {
+		case c.Kind == engine.CallPlan:
+			at := strings.ReplaceAll(c.Label, " ", "")
+			return planOf(step("s1", "", at+"/offers", obj{"worker": "search"}), step("s2", at+"/offers", at+"/letter"))
+		case c.Kind == engine.CallEvaluate:
+			return judged("passed", "fine")
+		case strings.HasPrefix(c.Label, "input of"):
+			return obj{"site": map[bool]string{true: "b", false: "a"}[c.Label == "input of s1"]}
+		}
+		given = show(c.Request["context"])
+		return "a letter"
+	})
+	id := c.start("plan", goal(obj{"workers": workers}))
+	v := c.end(id, nobody)
+	if got, want := c.steps(id), "[{s1 replaced child_not_completed} {s2 replaced skipped} {2.s1 succeeded passed} {2.s2 succeeded passed}]"; got != want || v.Status != run.Completed {
+		t.Errorf("%s %+v: %s", v.Status, v.Acceptance, got)
+	}
+	if want := `["## plan2/offers",["an offer of a"]]`; given != want {
+		t.Errorf("the letter was given %s", given)
 	}
 }
 
@@ -298,7 +360,9 @@ func TestWhatIsSentBackIsBounded(t *testing.T) {
 			return fmt.Sprint("text ", n)
 		})
 		v := c.end(c.start("plan", goal(obj{"people": false})), nobody)
-		fact := func(n int) string { return fmt.Sprintf("not met: s1 is there (subject, line 1: %q)", fmt.Sprint("line ", n)) }
+		fact := func(n int) string {
+			return fmt.Sprintf("not met: s1 is there (subject, line 1: %q)", fmt.Sprint("line ", n))
+		}
 		if want := [][]string{nil, {fact(1)}, {fact(1), fact(2)}}; size == 1 && show(said) != show(want) {
 			t.Errorf("the first step was told %s", show(said))
 		}
@@ -409,6 +473,15 @@ func TestAPlanNeverClaimsAStepThatNobodyAccepted(t *testing.T) {
 		id := c.start("plan", goal(obj{"people": false}))
 		v := c.end(id, nobody)
 		ends[v.Status]++
+		texts, again := map[string]int{}, 0
+		for _, c := range c.staff.calls {
+			if texts[fmt.Sprint(c.Kind, c.Label)]++; c.Kind == engine.CallGenerate && texts[fmt.Sprint(c.Kind, c.Label)] > 1 {
+				again++
+			}
+		}
+		if most := slices.Max(slices.Collect(maps.Values(texts))); most > 3 || again > 6 || c.staff.count(engine.CallPlan, "") > 4 {
+			t.Errorf("seed %d: a bound was exceeded: %v", seed, texts)
+		}
 		if v.Status == run.Failed {
 			continue // the first plan could not be made
 		}

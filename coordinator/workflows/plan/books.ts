@@ -80,8 +80,9 @@ export class Books {
         this.done.push(value);
         this.facts.push(`step ${what} is done${step.writes.length > 0 ? `; it wrote ${step.writes.join(", ")}` : ""}`);
       } else if (error.kind !== "skipped") {
-        this.facts.push(`step ${what} is not done: ${error.kind === "cannot" ? "its worker said that it cannot be" : `${error.kind ?? "threw"}: ${clipped(error.message, 300)}`}`);
-        const said = error.kind === "cannot" ? [error.message] : error.opinions ?? [];
+        const cannot = error.kind === "cannot"; // which is its worker's word
+        this.facts.push(`step ${what} is not done: ${cannot ? "its worker said that it cannot be" : `${error.kind ?? "threw"}: ${clipped(error.message, 300)}`}`);
+        const said = cannot ? [error.message] : error.opinions ?? [];
         this.leads.push(...said.slice(0, 3).map((opinion: string) => `of step ${step.id}: ${clipped(opinion, 300)}`));
       }
     }

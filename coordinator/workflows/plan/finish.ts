@@ -49,7 +49,8 @@ const shown = ({ step, value, error }: Ended<Done>, status = value ? "succeeded"
   id: step.id, parts: step.parts, instruction: step.instruction, worker: step.worker, status, verdict: value?.verdict ?? error.kind ?? "threw",
   made: value?.values.slice(0, 100), reasons: value?.reasons ?? [error.message] });
 
-const failures = (list: Ended<Done>[]) => list.flatMap(({ step, error }) => (error ? [{ key: step.id, kind: error.kind, message: error.message, step: error.step }] : []));
+const failures = (list: Ended<Done>[]) =>
+  list.flatMap(({ step, error }) => (error ? [{ key: step.id, kind: error.kind, message: error.message, step: error.step }] : []));
 
 /** The texts that no other text was made from; where there are none, what came of the acts. */
 function endsOf(done: readonly Done[]): Done[] {

@@ -7,7 +7,8 @@ export type Part = { id: string; text: string; key: string };
 
 // The text of proto/prompts/texts/split.txt.
 const instruction = "Split the goal into its independent parts. A part is something that can be done and checked by itself, in a sentence of its own. " +
-  "Together the parts are the whole goal: leave nothing out, add nothing, and keep the numbers, names and quoted words as they are. A goal that is one thing has one part.";
+  "Together the parts are the whole goal: leave nothing out, add nothing, and keep the numbers, names and quoted words as they are. " +
+  "A goal that is one thing has one part.";
 const Parts = t.object({ parts: t.array(t.string({ minLength: 3, maxLength: 300 }), { minItems: 1, maxItems: 8 }) });
 
 /** Returns the parts of the goal as g1 and on. */
@@ -21,8 +22,8 @@ const isLarge = (goal: string) => goal.split(/[.!?]+\s+(?=[^a-z\s])|\n/).filter(
 
 async function split(goal: string, model: string, options?: Input["options"]): Promise<string[]> {
   try {
-    const { parts } = await generate({ model, options, prompt: `${instruction}\n\n{{item}}`, item: goal, schema: Parts, check: ({ parts }) => lost(goal, parts), label: "split" });
-    return parts;
+    const prompt = `${instruction}\n\n{{item}}`;
+    return (await generate({ model, options, prompt, item: goal, schema: Parts, check: ({ parts }) => lost(goal, parts), label: "split" })).parts;
   } catch (error: any) {
     if (typeof error.step !== "number") throw error;
     log.warn(`the goal is planned as one part: ${error.message}`);

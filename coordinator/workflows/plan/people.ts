@@ -16,8 +16,8 @@ export async function permitted(id: string, instruction: string, show: readonly 
 /** Has a person decide where no judge can. */
 export async function decided(what: string, evaluation: Evaluation, show: readonly Body[], { people }: Crew): Promise<Evaluation> {
   if (evaluation.verdict !== "needs_human" || !people) return evaluation;
-  const { outcome, comment, by } = await approve({
-    title: `Is ${what} done?`, text: evaluation.reasons.join("\n"), show, will: "A yes takes it as done. A no sends it back with your comment.", label: `decide ${what}` });
+  const will = "A yes takes it as done. A no sends it back with your comment.";
+  const { outcome, comment, by } = await approve({ title: `Is ${what} done?`, text: evaluation.reasons.join("\n"), show, will, label: `decide ${what}` });
   if (outcome === "approved") return { ...evaluation, verdict: "passed", reasons: [`${by} took it as done`] };
   return { ...evaluation, verdict: "sent_back", reasons: [comment || "a person said no"] };
 }

@@ -1,6 +1,6 @@
 // Does one step of a plan, and has it judged.
 import { batch, evaluate, generate, pages, read } from "loopkeeper";
-import type { Body, CodeCriterion, Evaluation, PlanStep, Ref, Text } from "loopkeeper";
+import type { Body, CodeCriterion, PlanStep, Ref, Text } from "loopkeeper";
 import type { Books, Named } from "./books";
 import { failed } from "./graph";
 import { decided, permitted } from "./people";
@@ -42,7 +42,7 @@ async function once(step: PlanStep, given: Named[], crew: Crew, books: Books): P
 }
 
 /** What is judged is one text; several become one under their names. */
-export async function oneText(values: readonly Named[]): Promise<Body> {
+async function oneText(values: readonly Named[]): Promise<Body> {
   if (values.length === 1) return values[0].body;
   return (await Promise.all(values.map(async ({ name, body }) => `## ${name}\n\n${await read(body as Ref)}`))).join("\n\n");
 }
@@ -93,11 +93,14 @@ async function forEach(step: PlanStep, given: Named[], crew: Crew): Promise<Done
   return { values, code: [], step, text: true, by: made, verdict: open.length === 0 ? "passed" : "partly", reasons: open.slice(0, 20), open };
 }
 
-// Braces of an instruction are not the place of the element.
-const templateOf = (step: PlanStep) => prompt.replace("{{item}}", () => `${task(step).replace(/\{(?=\{)|\}(?=\})/g, "$& ")}\n\nDo it for this element of ${step.each}:\n\n{{item}}`);
+function templateOf(step: PlanStep): string {
+  const apart = task(step).replace(/\{(?=\{)|\}(?=\})/g, "$& "); // braces of an instruction are not the place of the element
+  return prompt.replace("{{item}}", () => `${apart}\n\nDo it for this element of ${step.each}:\n\n{{item}}`);
+}
 
 function task({ instruction, done_when }: PlanStep, name?: string): string {
-  return `${instruction}\n\nIt is done when:\n${done_when.map((text) => `- ${text}`).join("\n")}${name === undefined ? "" : `\n\nOf this step write ${name} now, and nothing else.`}`;
+  const one = name === undefined ? "" : `\n\nOf this step write ${name} now, and nothing else.`;
+  return `${instruction}\n\nIt is done when:\n${done_when.map((text) => `- ${text}`).join("\n")}${one}`;
 }
 
 // One line is short: what is longer is a result, and is not opened.

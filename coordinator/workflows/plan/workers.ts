@@ -28,7 +28,8 @@ export async function crewOf({ judge, people = true, max_steps = 8, context = []
   const hands = Object.entries(workers).map(([name, hand]): [string, Hand] => [name, { ...hand, writes: !hand.tool && !hand.workflow }]);
   const texts = [...inputs, ...context].map((file): [string, Named[]] => [file.name, context.includes(file) ? [] : [{ name: file.name, body: file }]]);
   const all = await Promise.all(Object.entries(lists).map(async ([name, items]) => ({ name, items, count: await lengthOf(items) })));
-  return { ...input, judge: judge ?? input.planner, people, max_steps, context: named(context.map((body) => ({ name: body.name, body }))), workers: Object.fromEntries(hands), lists: all, texts: new Map(texts) };
+  const shared = named(context.map((body) => ({ name: body.name, body })));
+  return { ...input, judge: judge ?? input.planner, people, max_steps, context: shared, workers: Object.fromEntries(hands), lists: all, texts: new Map(texts) };
 }
 
 async function lengthOf(items: any): Promise<number> {
@@ -43,7 +44,9 @@ export const named = (texts: readonly Named[]): Body[] => texts.flatMap(({ name,
 const filling = "Fill in what this step of a plan needs. A text that is given is named as \"@\" and its name, alone in its field.\n\n{{item}}";
 
 /** What a tool or workflow is given: what a model fills in, and over it what is fixed. */
-export async function inputOf(step: PlanStep, given: readonly Named[], { input, schema, ...hand }: Hand, crew: Crew, feedback: readonly string[]): Promise<{ [name: string]: any }> {
+export async function inputOf(
+  step: PlanStep, given: readonly Named[], { input, schema, ...hand }: Hand, crew: Crew, feedback: readonly string[],
+): Promise<{ [name: string]: any }> {
   if (!schema) return { ...input };
   const filled = await generate<{ [name: string]: Json }, object>({
     model: hand.model ?? crew.model, options: crew.options, prompt: filling, item: { instruction: step.instruction, writes: step.writes }, schema: schema as any,
@@ -61,8 +64,9 @@ function replaced(value: any, given: readonly Named[]): any {
 }
 
 function unknown(value: any, given: readonly Named[]): string[] {
-  if (typeof value === "string") return /^@\S+$/.test(value) && !body(value, given) ? [`${value} names no text that is given; there are ${given.map(({ name }) => `@${name}`).join(", ") || "none"}`] : [];
-  return typeof value === "object" && value !== null ? Object.values(value).flatMap((inner) => unknown(inner, given)) : [];
+  if (typeof value === "object" && value !== null) return Object.values(value).flatMap((inner) => unknown(inner, given));
+  if (typeof value !== "string" || !/^@\S+$/.test(value) || body(value, given)) return [];
+  return [`${value} names no text that is given; there are ${given.map(({ name }) => `@${name}`).join(", ") || "none"}`];
 }
 
 /** Lets a tool or a workflow act. A child that did not complete has not done its step. */
