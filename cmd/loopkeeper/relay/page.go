@@ -31,7 +31,8 @@ func (s Summary) Page(made string) string {
 
 const legend = "Of the required calls: *dropped* were never made, *duplicated* were made again without need, *hallucinated* were asked for by nobody, *fabricated* are reported numbers that " +
 	"nobody said. Of the turns: *printed* as text, *empty*. Of the runs: *premature* ends with calls left, *no end* before the cap, *early* calls before their argument existed, *poisoned*. " +
-	"In brackets the 95 % interval: runs drawn again, and Wilson's for shares of runs. An arm whose loop is code has no turns: n/a.\n"
+	"In brackets the 95 % interval: runs drawn again, and Wilson's for shares of runs. An arm whose loop is code has no turns: n/a. " +
+	"One fault can entail others: in a chain a dropped call makes the next argument wrong and early, and a third turn without a call ends the run.\n"
 
 const families = "F names n workers to ask; C is a chain, each argument the number before; D a root, a fan with a busy worker, and a join; B branches by numbers; W has workers who refuse and name a " +
 	"substitute; P has replies that talk to the reader; Z books numbers on accounts and asks for the last state.\n"

@@ -25,7 +25,14 @@ func Wilson(hits, n int) Interval {
 	p, m := float64(hits)/float64(n), float64(n)
 	mid := (p + z*z/(2*m)) / (1 + z*z/m)
 	half := z / (1 + z*z/m) * math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
-	return Interval{p, max(0, mid-half), min(1, mid+half)}
+	i := Interval{p, max(0, mid-half), min(1, mid+half)}
+	if hits == 0 {
+		i.Low = 0 // but for rounding
+	}
+	if hits == n {
+		i.High = 1
+	}
+	return i
 }
 
 // Bootstrap is the percentile interval of the rate of hits among chances, of each of which every run has some. Runs are what is drawn

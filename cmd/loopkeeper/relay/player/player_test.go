@@ -45,7 +45,7 @@ func TestEachFaultMovesItsOwnMetric(t *testing.T) {
 		{"printed", player.Rates{Text: usual.Text}, usual.Text},
 		{"empty", player.Rates{Empty: usual.Empty}, usual.Empty},
 	} {
-		cell, records := fanOut(t, c.rates, 5, 100)
+		cell, records := fanOut(t, c.rates, 5, 60)
 		if got := counts(cell)[c.metric]; !got.Holds(c.want) {
 			t.Errorf("%s: %+v does not hold %g", c.metric, got, c.want)
 		}
@@ -85,7 +85,7 @@ func TestFaultsTogetherAreToldApart(t *testing.T) {
 
 // Where code keeps the loop the faults of single calls are sent back and made good, and each is counted under its own kind.
 func TestInCodeEveryTaskEndsWell(t *testing.T) {
-	o := relay.Options{Sizes: []int{3, 5, 8}, Tasks: 20, Arms: []relay.Arm{relay.InCode, relay.InCodeGold}}
+	o := relay.Options{Sizes: []int{3, 8}, Tasks: 4, Arms: []relay.Arm{relay.InCode, relay.InCodeGold}}
 	calls, failed := 0, map[string]int{}
 	for _, r := range play(t, player.Usual, o).Records {
 		if !r.Success {
