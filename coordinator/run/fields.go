@@ -33,7 +33,9 @@ var (
 	// writing is what a call may hold that makes a model write.
 	writing = with(calling, fields{"system": text, "think": think, "max_tokens": whole(1, mostTokens), "temperature": number})
 	waiting = fields{"show": list(anything), "timeout_seconds": number, "label": text}
-	working = with(writing, fields{"prompt": text, "context": list(anything), "schema": anything, "evaluate": judgeField})
+	working = with(writing, fields{"prompt": text, "context": list(anything), "schema": anything, "evaluate": judgeField, "images": images})
+	// refFields are those of a reference to a stored body.
+	refFields = fields{"ref": text, "name": text, "bytes": whole(0, 1<<50)}
 )
 
 // refusal says what is wrong with a request that is asked for now, "" when nothing is. It is recorded with the request, so that a
@@ -226,8 +228,7 @@ func either(what string, a, b field) field {
 
 // lines are an artifact with one body a line.
 func lines(name string, v any) error {
-	ref := object(fields{"ref": text, "name": text, "bytes": whole(0, 1<<50)})
-	return object(fields{"lines": ref})(name, v)
+	return object(fields{"lines": object(refFields)})(name, v)
 }
 
 func anything(string, any) error { return nil }

@@ -26,6 +26,7 @@ type spec struct {
 	Keys     []string          `json:"keys"`
 	Item     json.RawMessage   `json:"item"`
 	Context  []json.RawMessage `json:"context"`
+	Images   []json.RawMessage `json:"images"`
 	Subject  json.RawMessage   `json:"subject"`
 	Ref      string            `json:"ref"`
 	Feedback []string          `json:"feedback"`

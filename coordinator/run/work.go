@@ -52,7 +52,7 @@ func (s *spec) measure(kind string) {
 		shared = len(s.Schema) + len(before)
 		parts = []json.RawMessage{s.Schema, before}
 	}
-	s.size = sizes{common: len(s.System) + own}
+	s.size = sizes{common: len(s.System) + own + bytesPerImage*len(s.Images)}
 	for _, list := range [][]json.RawMessage{s.Context, s.Sources, s.Inputs} {
 		for _, b := range list {
 			s.size.common += bodyBytes(b)
@@ -75,8 +75,11 @@ func affinity(parts []json.RawMessage) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// bodyBytes is the size of a body as it is sent. Canonical JSON sorts keys, so a ref begins with its size.
+// bodyBytes is the size of a body as it is sent, of an image what it counts for. Canonical JSON sorts keys, so a ref begins with its size.
 func bodyBytes(raw json.RawMessage) int {
+	if imageRef(raw) {
+		return bytesPerImage
+	}
 	if rest, ok := bytes.CutPrefix(raw, []byte(`{"bytes":`)); ok {
 		if end := bytes.IndexByte(rest, ','); end > 0 && bytes.Contains(rest, []byte(`"ref":"`)) {
 			if n, err := strconv.Atoi(string(rest[:end])); err == nil {

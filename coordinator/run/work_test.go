@@ -50,6 +50,9 @@ func TestEffortIsKnownWithoutOpeningABody(t *testing.T) {
 		"too little is shared":    {KindGenerate, `{"context":["short"],"model":"m","prompt":"` + long + `"}`, Effort{501, 0, 0}},
 		"a question a criterion":  {KindEvaluate, `{"criteria":["a","b","c"],"model":"m","subject":"` + long + `"}`, Effort{1500, 0, 0}},
 		"texts to embed":          {KindEmbed, `{"inputs":["` + long + `","` + long + `"],"model":"m"}`, Effort{1000, 0, 0}},
+		"an image is no text":     {KindGenerate, `{"item":{"bytes":4000000,"name":"a/b.JPG","ref":"` + sha + `"},"model":"m","prompt":"{{item}}"}`, Effort{1002, 0, 0}},
+		"images count for each":   {KindGenerate, `{"images":[{"bytes":4000000,"name":"x","ref":"` + sha + `"},{"ref":"` + sha + `"}],"model":"m","prompt":"see {{"}`, Effort{2001, 0, 0}},
+		"a text named like one":   {KindGenerate, `{"item":"\",\"ref\":\".png","model":"m","prompt":"{{item}}"}`, Effort{6, 0, 0}},
 		"a value that is no ref":  {KindGenerate, `{"item":{"bytes":1,"name":"x"},"model":"m","prompt":"{{item}}"}`, Effort{7, 0, 0}},
 	} {
 		if got := first(t, running(t, [2]string{c.kind, c.body})).Effort; got != c.want {
