@@ -139,8 +139,8 @@ func (s *Server) forkInput(ctx context.Context, base run.Created, p script.Progr
 func (s *Server) checkModels(ctx context.Context, v engine.View, models map[string]string, out *coordinatorv1.ForkRunResponse) error {
 	asked := map[string]bool{}
 	for _, st := range v.Steps {
-		if st.Model != "" {
-			asked[st.Model] = true
+		for _, model := range st.Models {
+			asked[model] = true
 		}
 	}
 	var to []string

@@ -132,7 +132,7 @@ func simulated(s *run.State, failures []FailureGroup) bool {
 }
 
 func stepView(st *run.Step, known roster) StepView {
-	v := StepView{Pos: st.Pos, Kind: st.Kind, Label: st.Label, Status: st.Status, Model: st.Model, Items: st.Counts,
+	v := StepView{Pos: st.Pos, Kind: st.Kind, Label: st.Label, Status: st.Status, Model: st.Used(), Models: slices.Concat(st.Models, st.Judges), Items: st.Counts,
 		Started: st.Began, Ended: st.Ended}
 	if v.Started.IsZero() {
 		v.Started = st.Requested

@@ -81,7 +81,8 @@ type StepView struct {
 	Kind       string
 	Label      string
 	Status     run.StepStatus
-	Model      string
+	Model      string   // that it has its result from or asks now; of a batch the one that it asks first
+	Models     []string // all that it may ask for, its judges too
 	Items      run.Counts
 	WaitingFor string // empty unless it waits; as Reason.WaitingFor
 	Started    time.Time

@@ -58,6 +58,10 @@ func (s *State) succeeded(p *AttemptSucceeded, now time.Time) error {
 	if err != nil {
 		return err
 	}
+	by := it.tries.model
+	if st.judges(p.Phase) {
+		by = st.seat(p.Item)
+	}
 	if st.judges(p.Phase) && p.Then == ThenJudge {
 		j, failure := readJudgement(p.Result)
 		if failure != nil {
@@ -70,7 +74,7 @@ func (s *State) succeeded(p *AttemptSucceeded, now time.Time) error {
 		it.tries.judging = nil
 		it.Result, it.Event, it.Node = resultOf(p), s.Seq, s.name(p.Node)
 		it.Report = s.spent(p.Report)
-		it.Report.Candidate = uint16(it.tries.model)
+		it.Report.Candidate = uint16(by)
 	}
 	s.consequence(st, p.Item, p.Consequence, p.Consequence.Failure, now)
 	return nil

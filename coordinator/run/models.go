@@ -101,6 +101,14 @@ func (st *Step) MadeBy(i int) string {
 	return st.Model
 }
 
+// Used is the model that a step has its result from or is asking now; of a batch the one that it asks first.
+func (st *Step) Used() string {
+	if len(st.Items) == 1 && !st.Items[0].Result.Empty() {
+		return st.MadeBy(0)
+	}
+	return st.First()
+}
+
 // First is the model that most of what waits of a step asks for: of a single item its own, of many the first.
 func (st *Step) First() string {
 	if len(st.Items) == 1 && st.spec != nil {
