@@ -59,6 +59,11 @@ bench-placement: ## Simulate the placement against other policies; write docs/pl
 bench-durability: ## Measure what durability costs, in memory and in time; write docs/durability.md
 	go test ./cmd/loopkeeper/durable -run '^$$' -bench . -benchtime 5x -count 1 -timeout 60m -table '$(CURDIR)/docs/durability.md'
 
+.PHONY: bench-loop
+bench-loop: ## Play the benchmark of the loop with a simulated model; write docs/loop-benchmark.md and the README's table
+	GOGC=1000 go test ./cmd/loopkeeper/relay/player -run '^TestPage$$' -count 1 -timeout 30m -page '$(CURDIR)/docs/loop-benchmark.md'
+	@sed -n '/^<!-- loop/,/^<!-- .loop/p' docs/loop-benchmark.md
+
 FUZZTIME ?= 30s
 
 # On a busy machine go test ends a fuzz target at times with "context deadline exceeded" and no input that fails: it is run again.
