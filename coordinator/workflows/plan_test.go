@@ -271,7 +271,7 @@ func TestAGoalOfOnePartIsNotSplit(t *testing.T) {
 		w.answer = func(kind string, body map[string]any) (string, *script.CallError) {
 			if body["label"] == "split" {
 				asked = body["prompt"].(string)
-				return `{"parts":["Write the notes","Write the letter"]}`, nil
+				return `{"parts":["Write the notes",` + show(goal) + `,"Write the letter","write the notes."]}`, nil
 			}
 			return answer(kind, body)
 		}

@@ -23,7 +23,8 @@ const isLarge = (goal: string) => goal.split(/[.!?]+\s+(?=[^a-z\s])|\n/).filter(
 async function split(goal: string, model: string, options?: Input["options"]): Promise<string[]> {
   try {
     const prompt = `${instruction}\n\n{{item}}`;
-    return (await generate({ model, options, prompt, item: goal, schema: Parts, check: ({ parts }) => lost(goal, parts), label: "split" })).parts;
+    const { parts } = await generate({ model, options, prompt, item: goal, schema: Parts, check: ({ parts }) => lost(goal, parts), label: "split" });
+    return different(parts, goal);
   } catch (error: any) {
     if (typeof error.step !== "number") throw error;
     log.warn(`the goal is planned as one part: ${error.message}`);
@@ -31,6 +32,16 @@ async function split(goal: string, model: string, options?: Input["options"]): P
     return [goal];
   }
 }
+
+/** Each part once, and not the whole goal beside its parts. */
+function different(parts: readonly string[], goal: string): string[] {
+  const each = [...new Map(parts.map((text) => [normalised(text), text.trim()])).values()];
+  const others = each.filter((text) => normalised(text) !== normalised(goal));
+  return others.length > 1 ? others : each;
+}
+
+/** A text as far as it says anything: without case, blanks and punctuation. */
+export const normalised = (text: string) => text.toLowerCase().split(/[\s.,;:!?"'()-]+/).join(" ").trim();
 
 /** What a goal names literally must not get lost: quoted words, names of files, and all that has a number. */
 function lost(goal: string, parts: readonly string[]): string[] {

@@ -3,6 +3,7 @@ import { batch, evaluate, generate, pages, read } from "loopkeeper";
 import type { Body, CodeCriterion, PlanStep, Ref, Text } from "loopkeeper";
 import type { Books, Named } from "./books";
 import { failed } from "./graph";
+import { normalised } from "./parts";
 import { decided, permitted } from "./people";
 import { act, inputOf, named, type Crew } from "./workers";
 
@@ -46,8 +47,6 @@ async function oneText(values: readonly Named[]): Promise<Body> {
   if (values.length === 1) return values[0].body;
   return (await Promise.all(values.map(async ({ name, body }) => `## ${name}\n\n${await read(body as Ref)}`))).join("\n\n");
 }
-
-const normalised = (text: string) => text.toLowerCase().split(/\W+/).join(" ").trim();
 
 /** Writes each text of a step; the later ones are given the earlier. */
 async function write(step: PlanStep, given: Named[], crew: Crew, feedback: string[]): Promise<Made> {
