@@ -3,7 +3,6 @@ package run
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -33,14 +32,17 @@ func (st *Step) judgesOf() []string {
 }
 
 // seat is the candidate who judges item i next, or now.
-func (st *Step) seat(i int) int {
-	if t := st.Items[i].tries; t != nil && t.judging != nil {
-		return t.judging.seat
+func (st *Step) seat(i int) int { return st.Items[i].sitting(st).seat }
+
+// sitting is what the judges of an item have said so far.
+func (it *Item) sitting(st *Step) judging {
+	if it.tries == nil || it.tries.judging == nil {
+		return judging{seat: st.judge}
 	}
-	return st.judge
+	return *it.tries.judging
 }
 
-// seats is the judging of an open item.
+// seats is the judging of an open item, to be changed.
 func (t *tries) seats(st *Step) *judging {
 	if t.judging == nil {
 		t.judging = &judging{seat: st.judge}
@@ -84,19 +86,9 @@ func (s *State) opening(st *Step, maker string) int {
 	return panel.Decide(s.bench(st, judging{}, maker)).Judge
 }
 
-// settled is the verdict that code alone comes to before anybody is asked, nil when there is none.
-func (s *State) settled(st *Step) *panel.Verdict {
-	return panel.Decide(s.bench(st, judging{}, st.spec.Author)).Verdict
-}
-
 // judged adds a judge's answers to those of the others.
 func (s *State) judged(st *Step, it *Item, f *Flight, j panel.Judgement) judging {
-	var so judging
-	if it.tries.judging != nil {
-		so = *it.tries.judging
-	} else {
-		so.seat = st.judge
-	}
+	so := it.sitting(st)
 	a := panel.Asked{Candidate: s.judge(st.judgesOf()[so.seat]), Digest: f.Digest, Node: f.Node, Judgement: j}
 	s.calibrate(&a)
 	so.asked = append(slices.Clone(so.asked), a)
@@ -137,59 +129,9 @@ func JudgePrompts(pinned map[string]string) string {
 	return hex.EncodeToString(h.Sum(nil)[:6])
 }
 
-// judgement decides about a judge's call that gave something: another judge, or the verdict and what it means for the item.
-func (s *State) judgement(c Finish, st *Step, it *Item, now time.Time) (Payload, *Failure) {
-	j, failure := readJudgement(c.Result)
-	if failure != nil {
-		return nil, failure
-	}
-	end := &AttemptSucceeded{AttemptID: c.AttemptID, Evidence: c.Evidence, Result: c.Result}
-	next := panel.Decide(s.bench(st, s.judged(st, it, it.Flight, j), st.author(it)))
-	if next.Verdict == nil {
-		end.Consequence = Consequence{Then: ThenJudge, Model: next.Judge, Avoid: it.Flight.Node}
-		return end, nil
-	}
-	raw, err := marshal(next.Verdict)
-	if err != nil {
-		return nil, &Failure{Kind: KindBadVerdict, Message: err.Error(), Advice: Never}
-	}
-	end.Verdict, end.Consequence = raw, Consequence{Then: ThenSucceeded}
-	if st.Kind != KindEvaluate {
-		end.Consequence = after(next.Verdict, st, it, now)
-	}
-	return end, nil
-}
-
-// readJudgement reads what a judge's call gave. One that answers nothing is the judge's failure and not the item's.
-func readJudgement(c Content) (j panel.Judgement, _ *Failure) {
-	err := json.Unmarshal(c.Value, &j)
-	if err == nil && (len(j.Answers) > 0 || j.Empty) {
-		return j, nil
-	}
-	return j, &Failure{Kind: KindBadVerdict, Message: "the judge answered no question", Advice: Changed}
-}
-
-// after is what a verdict means for the item that was judged.
-func after(v *panel.Verdict, st *Step, it *Item, now time.Time) Consequence {
-	why := strings.Join(v.Reasons, "; ")
-	switch {
-	case v.Verdict == panel.Passed:
-		return Consequence{Then: ThenSucceeded}
-	case v.Verdict == panel.NeedsHuman:
-		return Consequence{Then: ThenFailed, Failure: &Failure{Kind: KindNeedsHuman, Message: why, Advice: Never}}
-	case it.tries.work >= st.spec.Retry.Attempts:
-		return Consequence{Then: ThenFailed, Failure: &Failure{Kind: KindSentBack, Message: why, Advice: Changed}}
-	default:
-		return Consequence{Then: ThenRetry, RetryAt: &now, Feedback: v.Reasons}
-	}
-}
-
 // stead is the candidate who sits in the place of a judge whose calls failed for good, false when there is none.
 func (s *State) stead(st *Step, it *Item) (int, bool) {
-	j := judging{seat: st.judge}
-	if it.tries != nil && it.tries.judging != nil {
-		j = *it.tries.judging
-	}
+	j := it.sitting(st)
 	j.out = append(slices.Clone(j.out), j.seat)
 	next := panel.Decide(s.bench(st, j, st.author(it)))
 	return next.Judge, next.Verdict == nil

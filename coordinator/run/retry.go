@@ -45,35 +45,38 @@ func afterFailure(s *State, st *Step, it *Item, failed *AttemptFailed, now time.
 	if it.Flight.External && (f.Kind == KindUnknown || !counted) {
 		return Consequence{Then: ThenUnknown}, true
 	}
-	tries, losses := it.failures(st, failed.Phase), it.tries.lost[0]+it.tries.lost[1]
-	if counted {
-		tries++
-	} else {
-		losses++
-	}
+	used := it.used(st, failed.Phase, counted)
 	var next ladder.Next
 	if counted && f.Advice != Never && steps[st.Kind].work == model {
 		next = st.climb(it, failed.Phase, failedTry(it, failed))
 	}
 	switch {
 	case next.Step == ladder.Person:
-		return Consequence{Then: ThenFailed, Step: next.Step, Failure: forAPerson(failed, tries)}, counted
-	case f.Advice == Never && counted || tries >= st.spec.Retry.Attempts || losses > maxLosses:
+		return Consequence{Then: ThenFailed, Step: next.Step, Failure: forAPerson(failed, used.tries)}, counted
+	case f.Advice == Never && counted || used.tries >= st.spec.Retry.Attempts || used.losses > maxLosses:
 		return s.givenUp(st, it, failed.Phase, now), counted
 	}
-	return s.again(st, it, failed, next, counted, now), counted
+	return s.again(it, failed, next, used, now), counted
 }
 
-// failures is how many tries were used up by now: of a judge those of its own that failed.
-func (it *Item) failures(st *Step, p Phase) int {
-	switch {
-	case !st.judges(p):
-		return it.tries.work
-	case it.tries.judging != nil:
-		return it.tries.judging.fails
-	default:
-		return 0
+// used is what an item's tries come to with the one that has just failed.
+type used struct {
+	tries   int  // that count: of the work, or of the judge in the seat
+	losses  int  // that nodes caused
+	counted bool // the last one is among tries
+}
+
+func (it *Item) used(st *Step, p Phase, counted bool) used {
+	u := used{tries: it.tries.work, losses: it.tries.lost[0] + it.tries.lost[1], counted: counted}
+	if st.judges(p) {
+		u.tries = it.sitting(st).fails
 	}
+	if counted {
+		u.tries++
+	} else {
+		u.losses++
+	}
+	return u
 }
 
 // givenUp is what happens when no further try is worth it: another judge sits in the place of one who gives nothing.
@@ -97,33 +100,27 @@ func forAPerson(failed *AttemptFailed, tries int) *Failure {
 }
 
 // again is another try: how it differs, when, and where it had better not be.
-func (s *State) again(st *Step, it *Item, failed *AttemptFailed, next ladder.Next, counted bool, now time.Time) (c Consequence) {
-	f, node, losses := failed.Cause, failed.Node, it.tries.lost[0]+it.tries.lost[1]
-	tries := it.failures(st, failed.Phase)
-	if counted {
-		tries++
-	} else {
-		losses++
-	}
+func (s *State) again(it *Item, failed *AttemptFailed, next ladder.Next, u used, now time.Time) (c Consequence) {
+	f := failed.Cause
 	c = Consequence{Then: ThenRetry, Step: next.Step}
 	if next.Step == ladder.Model {
 		c.Model = next.Model
 	}
-	base, limit, n := shortBase, shortMax, tries
-	if !counted {
-		base, limit, n = longBase, longMax, losses
+	base, limit, n := shortBase, shortMax, u.tries
+	if !u.counted {
+		base, limit, n = longBase, longMax, u.losses
 	}
 	at := now
 	if f.Kind == KindNodePaused { // nothing failed: it may go on at once, and there again when the person says so
 		c.RetryAt = &at
 		return c
 	}
-	if f.Kind != KindNodeLost || losses > 1 {
+	if f.Kind != KindNodeLost || u.losses > 1 {
 		at = now.Add(backoff(base, limit, n, s.hash(failed.AttemptID)))
 	}
 	c.RetryAt = &at
-	if f.Advice == OtherNode || !counted || it.tries.failedOn == node {
-		c.Avoid = node
+	if f.Advice == OtherNode || !u.counted || it.tries.failedOn == failed.Node {
+		c.Avoid = failed.Node
 	}
 	return c
 }
