@@ -9,11 +9,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
+	"github.com/loopkeeper/loopkeeper/coordinator/params"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	workerv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/worker/v1"
 )
 
-// BodyLimit is how much text a call may carry in all, bytes: far beyond any context, and within one gRPC message.
+// BodyLimit is how much text and images a call may carry in all, bytes: far beyond any context, and within one gRPC message.
 const BodyLimit = 16 << 20
 
 // ref is how a request names a stored body, see docs/requests.md.
@@ -47,6 +48,7 @@ func value(name, text string) *workerv1.Body {
 	return &workerv1.Body{Sha256: ledger.Digest([]byte(text)), Name: name, Bytes: uint64(len(text)), Text: &text}
 }
 
+// open is a stored body: a text, or an image.
 func (d *Dispatcher) open(ctx context.Context, r ref) (*workerv1.Body, error) {
 	f, a, err := d.o.Store.OpenArtifact(ctx, r.Ref)
 	if err != nil {
@@ -56,14 +58,17 @@ func (d *Dispatcher) open(ctx context.Context, r ref) (*workerv1.Body, error) {
 	if a.Size > BodyLimit {
 		return nil, tooLarge(called(r), a.Size)
 	}
-	text, err := io.ReadAll(f)
-	if err != nil {
+	data, err := io.ReadAll(f)
+	switch {
+	case err != nil:
 		return nil, apierr.Wrap(err, apierr.LedgerCorrupt, "read %s", called(r))
+	case params.Image(data):
+		return shownAs(r.Name, data), nil
+	case !utf8.Valid(data):
+		return nil, apierr.New(apierr.InvalidArgument, "%s is neither text in UTF-8 nor an image", called(r)).
+			WithNext("give text, or PNG, JPEG, WebP or GIF: models are given nothing else")
 	}
-	if !utf8.Valid(text) {
-		return nil, apierr.New(apierr.InvalidArgument, "%s is not text in UTF-8", called(r)).WithNext("give text: models read nothing else")
-	}
-	return value(r.Name, string(text)), nil
+	return value(r.Name, string(data)), nil
 }
 
 // called is how people know a body.
@@ -84,7 +89,7 @@ func within(sum int64, bodies ...*workerv1.Body) error {
 		sum += int64(b.GetBytes())
 	}
 	if sum > BodyLimit {
-		return tooLarge("the call's text", sum)
+		return tooLarge("the call in all", sum)
 	}
 	return nil
 }
@@ -96,14 +101,14 @@ func textBytes(bodies []*workerv1.Body) (n int64) {
 	return n
 }
 
-// sentBodies remembers which shared texts a node was sent, so that a batch sends its context once to each. It is only a
+// sentBodies remembers which shared texts and images a node was sent, so that a batch sends its context once to each. It is only a
 // guess: a worker that lacks one says so.
 type sentBodies struct {
 	mu    sync.Mutex
 	nodes map[string]map[string]bool
 }
 
-// byHash drops the texts that the node has had already, and notes the others as sent.
+// byHash drops the bodies that the node has had already, and notes the others as sent.
 func (s *sentBodies) byHash(node string, bodies []*workerv1.Body) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +120,7 @@ func (s *sentBodies) byHash(node string, bodies []*workerv1.Body) {
 	}
 	for _, b := range bodies {
 		if s.nodes[node][b.Sha256] {
-			b.Text = nil
+			b.Text, b.Data = nil, nil
 		}
 		s.nodes[node][b.Sha256] = true
 	}

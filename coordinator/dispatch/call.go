@@ -16,51 +16,11 @@ import (
 
 // call makes one worker call and waits for its end. An error is about sending; what the model did is in the result.
 func (d *Dispatcher) call(ctx context.Context, client workerv1.WorkerServiceClient, a engine.Attempt, c *call, byValue bool) (engine.Result, error) {
-	var raws []json.RawMessage // what many calls share
-	switch a.Kind {
-	case engine.CallGenerate, engine.CallPlan:
-		raws = c.Context
-	case engine.CallEvaluate:
-		raws = c.Sources
-	case engine.CallEmbed:
-		raws = c.Inputs
-	default:
-		return engine.Result{}, apierr.New(apierr.Internal, "no worker call is named %q", a.Kind)
-	}
-	about := a.Body
-	if a.Line != nil {
-		line, err := d.line(ctx, *a.Line)
-		if err != nil {
-			return engine.Result{}, err
-		}
-		if a.Kind == engine.CallEvaluate { // of a judge it is one more source
-			raws = append(slices.Clip(raws), line)
-		} else {
-			about = line
-		}
-	}
-	shared, err := d.bodies(ctx, raws)
+	req, err := d.filled(ctx, a, c, byValue)
 	if err != nil {
 		return engine.Result{}, err
 	}
-	item, err := d.body(ctx, about)
-	if err != nil {
-		return engine.Result{}, err
-	}
-	texts, err := d.prompts(ctx, a, byValue)
-	if err != nil {
-		return engine.Result{}, err
-	}
-	if err := within(c.size(a)+textBytes(texts), append(slices.Clip(shared), item)...); err != nil {
-		return engine.Result{}, err
-	}
-	if !byValue {
-		d.sent.byHash(a.Node, texts)
-		if a.Kind != engine.CallEmbed { // nothing embeds the same text twice
-			d.sent.byHash(a.Node, shared)
-		}
-	}
-	o, err := d.outcome(ctx, client, request{a, c, shared, item, texts})
+	o, err := d.outcome(ctx, client, req)
 	if err != nil {
 		return engine.Result{}, broken(err)
 	}
@@ -69,10 +29,74 @@ func (d *Dispatcher) call(ctx context.Context, client workerv1.WorkerServiceClie
 	return r, nil
 }
 
-func (d *Dispatcher) bodies(ctx context.Context, raws []json.RawMessage) ([]*workerv1.Body, error) {
+// filled is a call with its bodies, those by hash that the node should have.
+func (d *Dispatcher) filled(ctx context.Context, a engine.Attempt, c *call, byValue bool) (r request, err error) {
+	raws, about, err := d.parts(ctx, a, c)
+	if err != nil {
+		return r, err
+	}
+	r = request{Attempt: a, call: c}
+	if r.shared, err = d.bodies(ctx, a.Kind, raws); err != nil {
+		return r, err
+	}
+	if r.images, err = d.images(ctx, c.Images); err != nil {
+		return r, err
+	}
+	var shown *workerv1.Body
+	if r.item, shown, err = d.about(ctx, a.Kind, about); err != nil {
+		return r, err
+	}
+	if r.texts, err = d.prompts(ctx, a, byValue); err != nil {
+		return r, err
+	}
+	if err := within(c.size(a)+textBytes(r.texts), append(slices.Concat(r.shared, r.images), r.item, shown)...); err != nil {
+		return r, err
+	}
+	if !byValue {
+		d.sent.byHash(a.Node, r.texts)
+		d.sent.byHash(a.Node, r.images)
+		if a.Kind != engine.CallEmbed { // nothing embeds the same text twice
+			d.sent.byHash(a.Node, r.shared)
+		}
+	}
+	if shown != nil {
+		r.images = append(r.images, shown)
+	}
+	return r, nil
+}
+
+// parts are what many calls share, and what this one is about.
+func (d *Dispatcher) parts(ctx context.Context, a engine.Attempt, c *call) (shared []json.RawMessage, about json.RawMessage, err error) {
+	switch a.Kind {
+	case engine.CallGenerate, engine.CallPlan:
+		shared = c.Context
+	case engine.CallEvaluate:
+		shared = c.Sources
+	case engine.CallEmbed:
+		shared = c.Inputs
+	default:
+		return nil, nil, apierr.New(apierr.Internal, "no worker call is named %q", a.Kind)
+	}
+	if a.Line == nil {
+		return shared, a.Body, nil
+	}
+	line, err := d.line(ctx, *a.Line)
+	if err != nil {
+		return nil, nil, err
+	}
+	if a.Kind == engine.CallEvaluate { // of a judge it is one more source
+		return append(slices.Clip(shared), line), a.Body, nil
+	}
+	return shared, line, nil
+}
+
+func (d *Dispatcher) bodies(ctx context.Context, kind engine.CallKind, raws []json.RawMessage) ([]*workerv1.Body, error) {
 	var out []*workerv1.Body
 	for _, raw := range raws {
 		b, err := d.body(ctx, raw)
+		if err == nil {
+			b, err = asText(kind, b)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -129,8 +129,8 @@ func TestBodiesThatNoCallCanCarry(t *testing.T) {
 		half := strings.Repeat("x", BodyLimit/2+1)
 		for name, c := range map[string]struct{ context, body, says string }{
 			"too large":          {"", r.put("big.txt", strings.Repeat("y", BodyLimit+1)), "big.txt has"},
-			"too large together": {r.put("one.txt", half), r.put("two.txt", half+"!"), "the call's text has"},
-			"binary":             {"", r.put("photo.jpg", "\xff\xd8\xff\xe0"), "photo.jpg is not text"},
+			"too large together": {r.put("one.txt", half), r.put("two.txt", half+"!"), "the call in all has"},
+			"binary":             {"", r.put("photo.tif", "II*\x00\xff"), "photo.tif is neither text"},
 			"gone":               {"", `{"ref":"` + missing + `","name":"gone.txt"}`, "gone.txt"},
 			"gone without name":  {"", `{"ref":"` + missing + `"}`, "artifact 000000000000"},
 		} {

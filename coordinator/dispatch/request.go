@@ -34,6 +34,7 @@ type call struct {
 	Leads       []string          `json:"leads"`
 	Criteria    []panel.Criterion `json:"criteria"`
 	Sources     []json.RawMessage `json:"sources"`
+	Images      []json.RawMessage `json:"images"`
 	Inputs      []json.RawMessage `json:"inputs"` // of an embed bodies, of a plan names
 }
 
@@ -79,6 +80,7 @@ type request struct {
 	shared []*workerv1.Body
 	item   *workerv1.Body
 	texts  []*workerv1.Body // the prompts that the run has pinned
+	images []*workerv1.Body
 }
 
 // outcome asks the worker. Its errors are those of gRPC.
@@ -134,7 +136,7 @@ func (d *Dispatcher) generate(ctx context.Context, client workerv1.WorkerService
 	ctx, cancel := context.WithCancel(ctx) // ends the stream, whose last message is not its end
 	defer cancel()
 	stream, err := client.Generate(ctx, &workerv1.GenerateRequest{Call: r.header(), Model: d.model(r.Attempt), Sampling: r.sampling(), System: r.System,
-		Context: r.shared, Prompt: r.Prompt, Item: r.item, SchemaJson: r.Schema, Feedback: r.Feedback})
+		Context: r.shared, Prompt: r.Prompt, Item: r.item, SchemaJson: r.Schema, Feedback: r.Feedback, Images: r.images})
 	if err != nil {
 		return nil, err
 	}
