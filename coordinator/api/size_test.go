@@ -11,7 +11,7 @@ import (
 // What is too large is refused by the limit's name, as it comes and not at its end.
 func TestATextBeyondTheLimit(t *testing.T) {
 	chunk, sent := []byte(strings.Repeat("x", 1<<20)), 0
-	r := &textReader{name: "all.jsonl", limit: 3 << 20, next: func() ([]byte, error) { sent++; return chunk, nil }}
+	r := &bodyReader{name: "all.jsonl", limit: 3 << 20, in: &chunks{next: func() ([]byte, error) { sent++; return chunk, nil }}}
 	_, err := io.Copy(io.Discard, r)
 	got := apierr.As(err)
 	if got == nil || got.Code != apierr.InvalidArgument || !strings.Contains(got.Message, "all.jsonl is larger than 3 MiB") || len(got.Next) == 0 || sent != 4 {

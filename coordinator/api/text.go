@@ -1,11 +1,14 @@
 package api
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"unicode/utf8"
 
+	"github.com/loopkeeper/loopkeeper/coordinator/dispatch"
+	"github.com/loopkeeper/loopkeeper/coordinator/params"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
 )
@@ -14,7 +17,7 @@ import (
 // carries is bounded apart, at submission.
 const artifactLimit = 1 << 30
 
-// PutArtifact implements the service. It takes text only: a binary file given by mistake would reach a model as noise.
+// PutArtifact implements the service. It takes texts and images only: another file given by mistake would reach a model as noise.
 func (s *Server) PutArtifact(stream coordinatorv1.CoordinatorService_PutArtifactServer) error {
 	first, err := stream.Recv()
 	if errors.Is(err, io.EOF) {
@@ -23,10 +26,14 @@ func (s *Server) PutArtifact(stream coordinatorv1.CoordinatorService_PutArtifact
 	if err != nil {
 		return err
 	}
-	r := &textReader{name: first.GetName(), rest: first.GetChunk(), limit: artifactLimit, next: func() ([]byte, error) {
+	in := bufio.NewReader(&chunks{first.GetChunk(), func() ([]byte, error) {
 		msg, err := stream.Recv()
 		return msg.GetChunk(), err
-	}}
+	}})
+	r := &bodyReader{name: first.GetName(), in: in, limit: artifactLimit}
+	if head, _ := in.Peek(params.ImageHead); params.Image(head) { // its error is that of the next read
+		r.image, r.limit = true, dispatch.BodyLimit
+	}
 	a, err := s.o.Store.PutArtifact(stream.Context(), first.GetName(), r)
 	if r.refused != nil { // the store adds what it did when it was refused, which helps nobody
 		err = r.refused
@@ -37,11 +44,29 @@ func (s *Server) PutArtifact(stream coordinatorv1.CoordinatorService_PutArtifact
 	return stream.SendAndClose(&coordinatorv1.PutArtifactResponse{Ref: &coordinatorv1.Ref{Sha256: a.SHA256, Name: first.GetName(), Bytes: uint64(a.Size)}})
 }
 
-// textReader passes chunks on and refuses what is not UTF-8 text.
-type textReader struct {
+// chunks are the bytes of messages.
+type chunks struct {
+	rest []byte // of the one at hand, to be read
+	next func() ([]byte, error)
+}
+
+// Read implements io.Reader.
+func (c *chunks) Read(p []byte) (n int, err error) {
+	for len(c.rest) == 0 {
+		if c.rest, err = c.next(); err != nil {
+			return 0, err
+		}
+	}
+	n = copy(p, c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
+}
+
+// bodyReader passes a body on and refuses what is too large, and what is not UTF-8 text unless it is an image.
+type bodyReader struct {
 	name    string
-	next    func() ([]byte, error)
-	rest    []byte // of the chunk at hand, to be read
+	in      io.Reader
+	image   bool
 	tail    []byte // first bytes of a character that was cut
 	size    int
 	limit   int // bytes
@@ -49,31 +74,28 @@ type textReader struct {
 }
 
 // Read implements io.Reader.
-func (r *textReader) Read(p []byte) (int, error) {
-	for len(r.rest) == 0 {
-		chunk, err := r.next()
-		if errors.Is(err, io.EOF) && len(r.tail) > 0 {
-			return 0, r.refuse("is not UTF-8 text", notText)
-		}
-		if err != nil {
-			return 0, err
-		}
-		r.rest = chunk
-	}
-	n := copy(p, r.rest)
-	r.rest = r.rest[n:]
+func (r *bodyReader) Read(p []byte) (int, error) {
+	n, err := r.in.Read(p)
 	if r.size += n; r.size > r.limit {
-		return 0, r.refuse(fmt.Sprintf("is larger than %d MiB, the most that one text may have", r.limit>>20), "split it, and start a run for each part")
+		return 0, r.tooLarge()
 	}
-	if !r.text(p[:n]) {
+	if !r.image && (!r.text(p[:n]) || errors.Is(err, io.EOF) && len(r.tail) > 0) {
 		return 0, r.refuse("is not UTF-8 text", notText)
 	}
-	return n, nil
+	return n, err
 }
 
-const notText = "convert it to text first, such as with pdftotext, pandoc or iconv"
+func (r *bodyReader) tooLarge() error {
+	what, next := "text", "split it, and start a run for each part"
+	if r.image {
+		what, next = "image", "make it smaller: models see about a megapixel"
+	}
+	return r.refuse(fmt.Sprintf("is larger than %d MiB, the most that one %s may have", r.limit>>20, what), next)
+}
 
-func (r *textReader) refuse(why, next string) error {
+const notText = "convert it to text first, such as with pdftotext, pandoc or iconv; images are taken as PNG, JPEG, WebP or GIF"
+
+func (r *bodyReader) refuse(why, next string) error {
 	name := r.name
 	if name == "" {
 		name = "the text"
@@ -83,7 +105,7 @@ func (r *textReader) refuse(why, next string) error {
 }
 
 // text says whether p goes on as UTF-8 without NUL. A character that p's end cuts is judged with what follows.
-func (r *textReader) text(p []byte) bool {
+func (r *bodyReader) text(p []byte) bool {
 	data := append(r.tail, p...)
 	for len(data) > 0 {
 		c, size := utf8.DecodeRune(data)

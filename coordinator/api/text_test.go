@@ -18,6 +18,7 @@ func TestTextComesBackAsItWas(t *testing.T) {
 	long := strings.Repeat("Zwölf Boxkämpfer jagen Viktor. 龍\n", 20_000)
 	for name, chunks := range map[string][]string{
 		"empty": {""}, "one": {"hello"}, "with a mark": {"\xef\xbb\xbfhello"}, "replacement character": {"a\uFFFDb"},
+		"image": {"\x89PNG", "\r\n\x1a\n\x00\x00\x00\rIHDR\xff\xfe"}, "GIF of one chunk": {"GIF89a\x01\x00\x01\x00\x80\x00\x00"},
 		"cut in a character": {"a\xf0", "\x9f\x92", "", "\xa1b"}, "long": {long[:300_001], long[300_001:300_002], long[300_002:]},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +79,9 @@ func TestWhatIsNotTextIsRefused(t *testing.T) {
 			}
 		})
 	}
-	_, err := r.put("nothing")
+	_, err := r.put("scan.png", "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", strings.Repeat("\x00", 8<<20), strings.Repeat("\x00", 8<<20))
+	refused(t, err, apierr.InvalidArgument, "scan.png is larger than 16 MiB, the most that one image may have")
+	_, err = r.put("nothing")
 	refused(t, err, apierr.InvalidArgument, "nothing was sent")
 	stream, _ := r.client.GetArtifact(t.Context(), &coordinatorv1.GetArtifactRequest{Sha256: strings.Repeat("ab", 32)})
 	_, gerr := stream.Recv()
