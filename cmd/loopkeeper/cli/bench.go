@@ -3,14 +3,11 @@ package cli
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/ollama/ollama/api"
 	"github.com/spf13/cobra"
 
 	"github.com/loopkeeper/loopkeeper/cmd/loopkeeper/relay"
@@ -21,10 +18,10 @@ import (
 func newBench(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use: "bench", Short: "Measure on your own models what this is good for", Args: cobra.NoArgs,
-		Example: "  loopkeeper bench loop --model qwen3:8b",
+		Example: "  loopkeeper bench loop --model qwen3:8b\n  loopkeeper bench judge --model qwen3:8b",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.AddCommand(newBenchLoop(a))
+	c.AddCommand(newBenchLoop(a), newBenchJudge(a))
 	return c
 }
 
@@ -107,35 +104,20 @@ func (o benchOptions) options(a *app) (r relay.Options, err error) {
 	if len(o.sizes) == 0 || o.tasks < 1 || o.seeds < 1 || o.slots < 0 || o.context < 1024 {
 		return r, usagef("want at least one of --sizes, --tasks and --seeds, and --ctx of 1024 or more")
 	}
-	r = relay.Options{Model: o.model, Ollama: a.config.Worker.Ollama, Sizes: slices.Compact(slices.Sorted(slices.Values(o.sizes))), Tasks: o.tasks, Tries: o.seeds, Context: o.context,
-		Parallel: a.config.Worker.Slots, Log: a.log}
-	if o.ollama != "" {
-		r.Ollama = o.ollama
-	}
-	if o.slots > 0 {
-		r.Parallel = o.slots
-	}
+	r = relay.Options{Model: o.model, Sizes: slices.Compact(slices.Sorted(slices.Values(o.sizes))), Tasks: o.tasks, Tries: o.seeds, Context: o.context}
 	if r.Families, err = chosen("families", o.families, relay.Families); err != nil {
 		return r, err
 	}
 	if r.Arms, err = chosen("arms", o.arms, relay.Arms); err != nil {
 		return r, err
 	}
-	base, err := url.Parse(r.Ollama)
-	if err != nil || base.Host == "" {
-		return r, usagef("--ollama %q: want a URL such as http://127.0.0.1:11434", r.Ollama)
-	}
-	r.Client = api.NewClient(base, http.DefaultClient)
-	return r, nil
+	return a.benchAt(r, o.ollama, o.slots)
 }
 
 func (a *app) benchLoop(ctx context.Context, o benchOptions) error {
 	r, err := o.options(a)
 	if err != nil {
 		return err
-	}
-	if r.Dir, err = os.MkdirTemp("", "loopkeeper-bench-"); err != nil {
-		return fmt.Errorf("make a folder for the ledger of the benchmark: %w", err)
 	}
 	defer os.RemoveAll(r.Dir) //nolint:errcheck // a folder for temporary files
 	runs, calls := relay.Jobs(r)

@@ -16,7 +16,7 @@ import (
 	"github.com/loopkeeper/loopkeeper/worker/calls"
 )
 
-//go:embed relay.ts
+//go:embed relay.ts reports.ts
 var files embed.FS
 
 // input of the workflow.
@@ -42,18 +42,7 @@ func (f *floor) run(ctx context.Context, j job, o Options) (Outcome, error) {
 	if j.arm.gold() {
 		in.Gold = j.task.Gold()
 	}
-	raw, err := json.Marshal(in)
-	if err != nil {
-		return Outcome{}, err
-	}
-	if raw, err = script.Canonical(raw); err != nil {
-		return Outcome{}, err
-	}
-	id, _, err := f.engine.Submit(ctx, engine.Submission{Workflow: "relay", Program: f.program, Input: raw})
-	if err != nil {
-		return Outcome{}, err
-	}
-	view, err := f.end(ctx, id)
+	id, view, err := f.carryOut(ctx, f.program, in)
 	out := Outcome{Log: world.Log(), Ended: view.Status.Ended()}
 	if err != nil {
 		return out, err
@@ -67,8 +56,26 @@ func (f *floor) run(ctx context.Context, j job, o Options) (Outcome, error) {
 	if out.Cost.Calls == 0 && len(view.Failures) > 0 { // no model was ever asked
 		return out, fmt.Errorf("the run %s: %s", view.Status, view.Failures[0].Message)
 	}
-	out.Report, err = f.report(ctx, id)
+	var result struct{ Report map[string]int }
+	err = f.output(ctx, id, "result", &result)
+	out.Report = result.Report
 	return out, err
+}
+
+// carryOut is one run of a program, from its submission to its end.
+func (f *floor) carryOut(ctx context.Context, p script.Program, in any) (id string, last engine.View, err error) {
+	raw, err := json.Marshal(in)
+	if err != nil {
+		return "", last, err
+	}
+	if raw, err = script.Canonical(raw); err != nil {
+		return "", last, err
+	}
+	if id, _, err = f.engine.Submit(ctx, engine.Submission{Workflow: p.Name, Program: p, Input: raw}); err != nil {
+		return "", last, err
+	}
+	last, err = f.end(ctx, id)
+	return id, last, err
 }
 
 func (t Task) names() []string {
@@ -91,20 +98,6 @@ func (f *floor) end(ctx context.Context, id string) (last engine.View, err error
 		_, _ = f.engine.Cancel(context.WithoutCancel(ctx), id, "the benchmark was interrupted")
 	}
 	return last, ctx.Err()
-}
-
-func (f *floor) report(ctx context.Context, id string) (map[string]int, error) {
-	outputs, err := f.engine.Outputs(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	var result struct{ Report map[string]int }
-	for _, o := range outputs {
-		if o.Name == "result" {
-			err = json.Unmarshal(o.Value, &result)
-		}
-	}
-	return result.Report, err
 }
 
 // count reads from the run's events what it took and what failed.

@@ -12,6 +12,7 @@ import (
 	"github.com/ollama/ollama/api"
 
 	"github.com/loopkeeper/loopkeeper/cmd/loopkeeper/relay"
+	"github.com/loopkeeper/loopkeeper/coordinator/judges"
 	"github.com/loopkeeper/loopkeeper/worker/ollama/ollamatest"
 )
 
@@ -25,23 +26,28 @@ type Rates struct {
 	BadPlan   float64 // of the plans: a rule that code checks is broken
 	Schema    float64 // of the answers in a format: it does not hold
 	Argument  float64 // of the arguments that are filled in: a number that nobody said
+	Miss      float64 // of the defects: it says that the criterion is met
+	Alarm     float64 // of the good subjects: it says that it is not
+	Abstain   float64 // of both: it says that it cannot tell
 }
 
 // Usual are the rates of the page.
-var Usual = Rates{Drop: 0.10, Duplicate: 0.05, Invent: 0.03, Text: 0.08, Empty: 0.05, BadPlan: 0.10, Schema: 0.05, Argument: 0.03}
+var Usual = Rates{Drop: 0.10, Duplicate: 0.05, Invent: 0.03, Text: 0.08, Empty: 0.05, BadPlan: 0.10, Schema: 0.05, Argument: 0.03,
+	Miss: 0.30, Alarm: 0.05, Abstain: 0.10}
 
 // Player plays tasks that it knows. It is safe for concurrent use.
 type Player struct {
 	rates Rates
 	tasks map[string]relay.Task // by goal
+	set   []judges.Subject      // that it judges
 
 	mu    sync.Mutex
 	times map[string]int // how often a prompt came; the seeds of a coordinator are other ones in each run, and these draws are not
 }
 
-// New makes a player of tasks.
-func New(rates Rates, tasks []relay.Task) *Player {
-	p := &Player{rates: rates, tasks: map[string]relay.Task{}, times: map[string]int{}}
+// New makes a player of tasks, and a judge of subjects.
+func New(rates Rates, tasks []relay.Task, set []judges.Subject) *Player {
+	p := &Player{rates: rates, set: set, tasks: map[string]relay.Task{}, times: map[string]int{}}
 	for _, t := range tasks {
 		p.tasks[t.Goal] = t
 	}
@@ -55,6 +61,8 @@ func (p *Player) Play(a ollamatest.Asked) (ollamatest.Said, bool) {
 		return p.inFormat(a, p.fillIn), true
 	case strings.Contains(string(a.Format), `"d_steps"`):
 		return p.inFormat(a, p.plan), true
+	case strings.Contains(string(a.Format), `"d_result"`):
+		return p.inFormat(a, p.judge), true
 	case a.Format != nil:
 		return ollamatest.Said{}, false
 	case strings.Contains(a.Prompt, planned):
