@@ -228,3 +228,67 @@ func bounds(t *rapid.T, events []Event, kind string, attempts int) {
 		}
 	}
 }
+
+// scripted is a model that breaks some rules and mends as many of them as it can of those that a repair names.
+type scripted struct {
+	breaks, mends int
+}
+
+// plans answers a call: the rules that its plan breaks.
+func (m scripted) plans(t *testing.T, c Call) []string {
+	all := []string{"cycle: a", "numbers: b", "outcome: c", "fan_out: d"}[:m.breaks]
+	if c.Rejected == nil {
+		return all
+	}
+	var was struct {
+		Note string `json:"a_note"`
+	}
+	if err := json.Unmarshal(c.Rejected, &was); err != nil || was.Note != strings.Join(c.Feedback, ", ") {
+		t.Fatalf("the repair is about %s, and lists %q", c.Rejected, c.Feedback)
+	}
+	return c.Feedback[min(m.mends, len(c.Feedback)):]
+}
+
+// The list of what is wrong leads a model that can follow it to a plan, within five tries; one that cannot gets a person.
+func TestARepairListLeadsToAPlan(t *testing.T) {
+	for name, c := range map[string]struct {
+		models []scripted
+		tries  int
+		fails  string // "" for a plan
+	}{
+		"right at once":                                {[]scripted{{0, 0}}, 1, ""},
+		"mends all that is listed":                     {[]scripted{{4, 4}}, 2, ""},
+		"needs both repairs":                           {[]scripted{{4, 2}}, 3, ""},
+		"mends too little":                             {[]scripted{{4, 1}}, 4, KindNeedsHuman},
+		"mends nothing: one repair is wasted, not two": {[]scripted{{1, 0}}, 3, KindNeedsHuman},
+		"the next model knows better":                  {[]scripted{{1, 0}, {0, 0}}, 4, ""},
+		"nor does the next model":                      {[]scripted{{4, 1}, {1, 0}}, 5, KindNeedsHuman},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tp := newTape(t)
+			names := []string{"a", "b"}[:len(c.models)]
+			tp.ask(KindPlan, `{"goal":"g","model":["`+strings.Join(names, `","`)+`"]}`)
+			for tries := 1; !tp.s.Requests[0].Status.Ended(); tries++ {
+				if tries > 5 {
+					t.Fatal("more than five tries")
+				}
+				model := c.models[strings.Index("ab", tp.s.Requests[0].Asked(0))]
+				id := tp.place(0, 0, "n1")
+				call, err := tp.s.Call(id)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if wrong := model.plans(t, call); len(wrong) > 0 {
+					tp.refuse(id, strings.Join(wrong, ", "), wrong...)
+				} else {
+					tp.succeed(id, `{"outcome":"plan"}`)
+				}
+				tp.s = refold(t, tp.events)
+			}
+			st := tp.s.Requests[0]
+			if failed := st.Failure != nil; failed != (c.fails != "") || failed && st.Failure.Kind != c.fails || st.Items[0].Sent[0] != c.tries {
+				t.Errorf("after %d tries %+v, want %d and %q", st.Items[0].Sent[0], st.Failure, c.tries, c.fails)
+			}
+		})
+	}
+}
