@@ -440,6 +440,57 @@ func TestAJudgeThatNeedsAPersonGetsOne(t *testing.T) {
 	}
 }
 
+// TestTheWholeIsPutTogetherAgain with the reasons, within the bounds of a step, when it lacks no part and is sent back.
+func TestTheWholeIsPutTogetherAgain(t *testing.T) {
+	for accepted, want := range map[int]string{2: "completed assemble 1", 9: "incomplete assemble 2"} {
+		asked := 0
+		var told []string
+		c := newCoordinator(t, nil, func(c call) any {
+			switch {
+			case c.Kind == engine.CallPlan:
+				return planOf(step("s1", "", "a.md"))
+			case c.Label == "judge the whole":
+				if asked++; asked < accepted {
+					return judged("sent_back", fmt.Sprint("fault ", asked))
+				}
+				fallthrough
+			case c.Kind == engine.CallEvaluate:
+				return judged("passed", "fine")
+			case c.Label == "assemble":
+				told = c.Said
+			}
+			return fmt.Sprint("text ", c.Label, c.Said)
+		})
+		v := c.end(c.start("plan", goal(nil)), nobody)
+		if got := fmt.Sprint(v.Status, " assemble ", c.staff.count(engine.CallGenerate, "assemble")); got != want || !strings.Contains(show(told), `fault`) {
+			t.Errorf("%s, want %s; told %q", got, want, told)
+		}
+	}
+}
+
+// TestWithoutAJudgeAPersonDecides: its failure is accepted then, and without people the step is planned anew.
+func TestWithoutAJudgeAPersonDecides(t *testing.T) {
+	for _, people := range []bool{true, false} {
+		c := newCoordinator(t, nil, func(c call) any {
+			switch {
+			case c.Kind == engine.CallPlan:
+				return planOf(step("s1", "", fmt.Sprint(len(c.Label))))
+			case c.Label == "judge s1":
+				return failure("stall")
+			case c.Kind == engine.CallEvaluate:
+				return judged("passed", "fine")
+			}
+			return "text " + c.Label
+		})
+		var asked []string
+		id := c.start("plan", goal(obj{"people": people}))
+		v := c.end(id, yes(&asked))
+		if got, want := fmt.Sprint(v.Status, c.steps(id), asked), map[bool]string{true: "completed[{s1 succeeded passed}][Is step s1 done?]", false: "completed[{s1 replaced stall} {2.s1 succeeded passed}][]"}[people]; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 // TestAPlanNeverClaimsAStepThatNobodyAccepted: completed means that the last plan was done to its end and the whole was accepted.
 func TestAPlanNeverClaimsAStepThatNobodyAccepted(t *testing.T) {
 	ends := map[run.Status]int{}
@@ -475,7 +526,7 @@ func TestAPlanNeverClaimsAStepThatNobodyAccepted(t *testing.T) {
 		ends[v.Status]++
 		texts, again := map[string]int{}, 0
 		for _, c := range c.staff.calls {
-			if texts[fmt.Sprint(c.Kind, c.Label)]++; c.Kind == engine.CallGenerate && texts[fmt.Sprint(c.Kind, c.Label)] > 1 {
+			if texts[fmt.Sprint(c.Kind, c.Label)]++; c.Kind == engine.CallGenerate && (texts[fmt.Sprint(c.Kind, c.Label)] > 1 || c.Label == "assemble") {
 				again++
 			}
 		}

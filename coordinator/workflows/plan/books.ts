@@ -2,7 +2,7 @@
 import type { Body, Ref } from "loopkeeper";
 import type { Ended } from "./graph";
 import { clipped, type Part } from "./parts";
-import type { Done, Made } from "./step";
+import type { Done } from "./step";
 
 /** How often something may be tried again, by part or step and over the whole run (docs/workflows.md). */
 export const bounds = { redo: { step: 2, run: 6 }, replan: { part: 2, run: 3 }, questions: 2 };
@@ -63,7 +63,7 @@ export class Books {
   }
 
   /** Says whether the same worker has made the same of the same input before. */
-  again(input: string, { values }: Made): boolean {
+  again(input: string, values: readonly Named[]): boolean {
     const seen = this.outputs.get(input) ?? new Set();
     const output = JSON.stringify(values.map(({ body }) => (body as Partial<Ref> | null)?.ref ?? body));
     this.outputs.set(input, seen);

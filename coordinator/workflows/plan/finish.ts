@@ -1,10 +1,10 @@
 // Puts together what the steps made, has the whole judged, and says what is missing.
-import { collect, cover, evaluate, generate, log, output, waive } from "loopkeeper";
+import { collect, cover, generate, log, output, waive } from "loopkeeper";
 import type { Body, Evaluation } from "loopkeeper";
 import type { Input } from "../plan";
 import type { Books } from "./books";
 import type { Ended } from "./graph";
-import { decided } from "./people";
+import { judged } from "./judging";
 import type { Done } from "./step";
 import { named, type Crew } from "./workers";
 
@@ -21,11 +21,8 @@ export async function finish(input: Input, crew: Crew, books: Books): Promise<Bo
   }
   covered(input, books);
   const ends = endsOf(done);
-  const result = await resultOf(ends, crew);
-  // Each element of a list was judged by itself, and there is no one text of them.
-  const evaluation = Array.isArray(result) ? undefined : await judged(result, input.context ?? [], crew, books);
-  output("evaluation", evaluation ?? null);
-  settle(books, evaluation ? evaluation.verdict === "passed" : isList(ends));
+  const { result, holds } = await accepted(ends, input, crew, books);
+  settle(books, holds);
   return result;
 }
 
@@ -59,29 +56,48 @@ function endsOf(done: readonly Done[]): Done[] {
   return of.filter(({ step }) => !of.some((other) => other.step.depends_on.includes(step.id) || other.step.reads.some((name) => step.writes.includes(name))));
 }
 
-const isList = (ends: readonly Done[]) => ends.length === 1 && ends[0].step.each !== "" && ends[0].open.length === 0;
+const isList = (ends: readonly Done[]) => ends.length === 1 && ends[0].step.each !== "";
+
+/** Returns the whole and whether it holds. A text that lacks no part and is sent back is put together again with the reasons, within the bounds of a step. */
+async function accepted(ends: readonly Done[], { context = [] }: Input, crew: Crew, books: Books): Promise<{ result: Body; holds: boolean }> {
+  let evaluation: Evaluation | undefined;
+  let result = await resultOf(ends, crew);
+  // Each element of a list was judged by itself, and there is no one text of them.
+  for (let tries = 0; !Array.isArray(result); tries++) {
+    evaluation = await judgedWhole(result, context, crew, books);
+    const mayHelp = evaluation?.verdict === "sent_back" && ends[0].text && books.open().length === 0;
+    if (!evaluation || !mayHelp || !books.mayRedo(tries)) break;
+    const again = await together(ends, crew, evaluation.reasons);
+    if (again === undefined || books.again("the whole", [{ name: "", body: again }])) break;
+    result = again;
+  }
+  if (evaluation && evaluation.verdict !== "passed") collect("evaluation", [{ key: "whole", kind: evaluation.verdict, message: evaluation.reasons.join("; ") }]);
+  output("evaluation", evaluation ?? null);
+  return { result, holds: evaluation ? evaluation.verdict === "passed" : isList(ends) && ends[0].open.length === 0 };
+}
 
 /** Returns the one text or value that there is, the texts of a list, or else all that there is put together. */
-async function resultOf(ends: readonly Done[], { model, options, goal }: Crew): Promise<Body> {
-  const values = ends.flatMap(({ values }) => values);
-  const bodies = values.map(({ body }) => body);
-  if (ends.length === 1 && ends[0].step.each !== "") return bodies;
+async function resultOf(ends: readonly Done[], crew: Crew): Promise<Body> {
+  const bodies = ends.flatMap(({ values }) => values.map(({ body }) => body));
+  if (isList(ends)) return bodies;
   if (ends.length === 1 && (bodies.length === 1 || !ends[0].text)) return bodies[0];
+  return (await together(ends, crew)) ?? bodies;
+}
+
+async function together(ends: readonly Done[], { model, options, goal }: Crew, feedback?: readonly string[]): Promise<Body | undefined> {
+  const context = named(ends.flatMap(({ values }) => values));
   try {
-    return await generate({ model, options, prompt: assemble, item: goal, context: named(values), label: "assemble" });
+    return await generate({ model, options, prompt: assemble, item: goal, context, feedback, label: "assemble" });
   } catch ({ kind, message, step }: any) {
     collect("assemble", [{ key: "whole", kind, message, step }]);
-    return bodies;
+    return undefined;
   }
 }
 
-async function judged(subject: Body, sources: readonly Body[], crew: Crew, { parts }: Books): Promise<Evaluation | undefined> {
+async function judgedWhole(subject: Body, sources: readonly Body[], crew: Crew, { parts }: Books): Promise<Evaluation | undefined> {
   const criteria = [...parts.map(({ text }) => `It achieves this: ${text}`), "It is the result itself, not a description of how to get it"];
   try {
-    const said = await evaluate({ model: crew.judge, goal: crew.goal, criteria, subject, sources, label: "judge the whole" });
-    const evaluation = await decided("the whole", said, [subject], crew);
-    if (evaluation.verdict !== "passed") collect("evaluation", [{ key: "whole", kind: evaluation.verdict, message: evaluation.reasons.join("; ") }]);
-    return evaluation;
+    return await judged("the whole", { model: crew.judge, goal: crew.goal, criteria, subject, sources, label: "judge the whole" }, crew);
   } catch ({ kind, message, step }: any) {
     collect("evaluation", [{ key: "whole", kind, message, step }]);
     return undefined;

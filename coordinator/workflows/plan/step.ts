@@ -1,10 +1,11 @@
 // Does one step of a plan, and has it judged.
-import { batch, evaluate, generate, pages, read } from "loopkeeper";
+import { batch, generate, pages, read } from "loopkeeper";
 import type { Body, CodeCriterion, PlanStep, Ref, Text } from "loopkeeper";
 import type { Books, Named } from "./books";
 import { failed } from "./graph";
+import { judged } from "./judging";
 import { normalised } from "./parts";
-import { decided, permitted } from "./people";
+import { permitted } from "./people";
 import { act, inputOf, named, type Crew } from "./workers";
 
 /** What a step made: its texts by name, or what came of an act. */
@@ -31,11 +32,11 @@ async function once(step: PlanStep, given: Named[], crew: Crew, books: Books): P
   const feedback: string[] = [];
   for (let tries = 0; ; tries++) {
     const made = hand.writes ? await write(step, given, crew, feedback) : await use(step, given, crew, feedback);
-    if (books.again(input, made)) throw failed("loop", "the same worker made the same of the same input again");
+    if (books.again(input, made.values)) throw failed("loop", "the same worker made the same of the same input again");
     const subject = hand.writes ? await oneText(made.values) : made.values[0].body;
-    const judged = await evaluate({
-      model: crew.judge, goal: step.instruction, criteria: step.done_when, code: made.code, subject, sources: given.map(({ body }) => body), label: `judge ${step.id}` });
-    const { verdict, reasons, opinions } = await decided(`step ${step.id}`, judged, [subject], crew);
+    const sources = given.map(({ body }) => body);
+    const { verdict, reasons, opinions } = await judged(`step ${step.id}`, {
+      model: crew.judge, goal: step.instruction, criteria: step.done_when, code: made.code, subject, sources, label: `judge ${step.id}` }, crew);
     if (verdict === "passed") return { ...made, step, text: hand.writes, verdict, reasons, open: [], by: made.values[0].body };
     if (verdict === "needs_human" || !books.mayRedo(tries)) throw Object.assign(failed(verdict, reasons.join("; ")), { opinions });
     feedback.push(...reasons.filter((reason) => !feedback.includes(reason)));
