@@ -109,11 +109,11 @@ func (s *State) failed(p *AttemptFailed, now time.Time) error {
 		t.avoid = append(t.avoid, p.Avoid)
 	}
 	st.take(it, p)
-	cause := &p.Cause
+	cause := p.Cause // a copy: an item that failed does not keep its event
 	if p.Consequence.Failure != nil {
-		cause = p.Consequence.Failure
+		cause = *p.Consequence.Failure
 	}
-	s.consequence(st, p.Item, p.Consequence, cause, now)
+	s.consequence(st, p.Item, p.Consequence, &cause, now)
 	return nil
 }
 

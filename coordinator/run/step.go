@@ -66,12 +66,12 @@ type Item struct {
 // Spent is what the call took that made a result.
 type Spent struct {
 	Model        string
-	Candidate    uint16 // which of the step's models it was
 	PromptTokens int64
 	OutputTokens int64
 	Nanos        int64
 	Simulated    bool
-	Reused       bool // it was taken over from another run, and cost this one nothing
+	Candidate    uint16 // which of the step's models it was
+	Reused       bool   // it was taken over from another run, and cost this one nothing
 }
 
 // Flight is an attempt that has a node and no end yet.
