@@ -20,6 +20,7 @@ type loop struct {
 	seed    int
 	heard   map[relay.Call]int // number; 0 for an answer without one
 	answers map[relay.Call]int // how often it was answered, by a number or by a refusal
+	calls   []relay.Call       // what the player asks for each required call
 }
 
 var saysNumber = regexp.MustCompile(`My number is (\d{6})`)
@@ -45,6 +46,9 @@ func (p *Player) listen(t relay.Task, a ollamatest.Asked) *loop {
 			l.heard[call], _ = strconv.Atoi(n[1])
 		}
 	}
+	for i := range t.Required {
+		l.calls = append(l.calls, l.call(i))
+	}
 	return l
 }
 
@@ -56,7 +60,8 @@ func (l *loop) dropped(i int) bool {
 	return l.p.strikes(l.p.rates.Drop, "drop", l.seed, i)
 }
 
-// call is what the player asks for a required call: made of the numbers that it heard, and of the last one where one is missing.
+// call is what the player asks for a required call: made of the numbers that it heard from earlier ones, and of the last one where one
+// is missing.
 func (l *loop) call(i int) relay.Call {
 	r := l.t.Required[i]
 	if len(r.From) == 0 {
@@ -66,7 +71,7 @@ func (l *loop) call(i int) relay.Call {
 	for _, from := range r.From {
 		arg := relay.Start
 		for k := range i {
-			n := l.heard[l.call(k)]
+			n := l.heard[l.calls[k]]
 			if n != 0 {
 				arg = fmt.Sprint(n)
 			}
@@ -89,7 +94,7 @@ func (l *loop) next() api.ToolCall {
 		if l.p.strikes(l.p.rates.Duplicate, "duplicate", l.seed, i) {
 			wanted = 2
 		}
-		if c := l.call(i); l.answers[c] < wanted {
+		if c := l.calls[i]; l.answers[c] < wanted {
 			return use("ask", "worker", c.Worker, "arg", c.Arg)
 		}
 	}
@@ -103,7 +108,7 @@ func (l *loop) report() string {
 		if r.Account != "" {
 			name = r.Account
 		}
-		if n := l.heard[l.call(i)]; n != 0 && !l.dropped(i) {
+		if n := l.heard[l.calls[i]]; n != 0 && !l.dropped(i) {
 			report[name] = n
 		}
 		if l.p.strikes(l.p.rates.Invent, "invent", l.seed, i) {

@@ -36,7 +36,7 @@ func TestPage(t *testing.T) {
 	o := relay.Options{Model: model, Sizes: []int{3, 5, 8, 20}, Tasks: 20, Tries: 1}
 	r := play(t, player.Usual, o)
 	s := relay.Sum(o, r)
-	if err := os.WriteFile(*page, []byte(s.Page(how())), 0o644); err != nil {
+	if err := os.WriteFile(*page, []byte(s.Page(how())+judged(t)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(readme)
@@ -48,7 +48,23 @@ func TestPage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	fmt.Print(s.Short())
+}
+
+// judged is the page's part about judges.
+func judged(t *testing.T) string {
+	o := relay.Options{Tasks: 60}
+	set, err := relay.Subjects(relay.Reports(o.Tasks, 1), o.Tasks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := player.Usual
+	track, err := relay.Judges(t.Context(), seat(t, player.New(u, nil, set), o), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("\n## What a judge's word is worth\n\nThe judge track: reports of what workers said, half of them with one defect that code has put in, each asked about in both orders of the possible answers. "+
+		"**Simulated, too**: the player takes %.0f %% of the defects for met, %.0f %% of the good ones for not met, abstains from %.0f %% of both, and answers anew when the order is another. "+
+		"`loopkeeper bench judge --model MODEL` measures your own, with `--own` on reports that it wrote itself.\n\n%s", 100*u.Miss, 100*u.Alarm, 100*u.Abstain, track.Text())
 }
 
 // around is what stands before and after the table of a text.
