@@ -108,8 +108,10 @@ declare module "loopkeeper" {
   }
 
   export interface GenerateRequest extends Call, Sampling {
-    /** The task. `{{item}}` stands for the text of `item`. */
+    /** The task. `{{item}}` stands for the text of `item`, and for the name of one that is an image. */
     prompt: string;
+    /** What the model is shown: PNG, JPEG, WebP or GIF, at most 16, for a model that can see. */
+    images?: readonly Ref[];
     item?: Body;
     /** Another model accepts the result, or sends it back with reasons for another try. */
     evaluate?: Judge;
@@ -128,8 +130,10 @@ declare module "loopkeeper" {
   export function lines(ref: Ref): Lines;
 
   export interface BatchRequest<I extends Body = Body> extends Call, Sampling {
-    /** The task for each item. `{{item}}` stands for the item's text. */
+    /** The task for each item. `{{item}}` stands for the item's text, and for the name of one that is an image. */
     prompt: string;
+    /** What the model is shown with each item: PNG, JPEG, WebP or GIF, at most 16, for a model that can see. */
+    images?: readonly Ref[];
     items: readonly I[] | Lines;
     /** A name for each item; by default a reference's name, else its number. */
     keys?: readonly string[];

@@ -118,6 +118,24 @@ func TestPlanGivesAStepWhatItReads(t *testing.T) {
 	}
 }
 
+// TestPlanShowsImages to who reads them, and gives them to nobody as texts.
+func TestPlanShowsImages(t *testing.T) {
+	w := planned(t, graph(step("a", "", nil, obj{"reads": []string{"House.PNG", "notes.md"}})), nil)
+	answer := w.answer
+	var given []string
+	w.answer = func(kind string, body map[string]any) (string, *script.CallError) {
+		if kind == "plan" || kind == "generate" {
+			given = append(given, show([]any{body["context"], body["images"]}))
+		}
+		return answer(kind, body)
+	}
+	w.run("plan", show(obj{"goal": "g", "planner": "p", "model": "m", "context": []obj{{"bytes": 1, "name": "logo.gif", "ref": "c"}},
+		"inputs": []obj{{"bytes": 1, "name": "House.PNG", "ref": "a"}, {"bytes": 1, "name": "notes.md", "ref": "b"}}}))
+	if want := []string{`[null,null]`, `[["## notes.md",{"bytes":1,"name":"notes.md","ref":"b"}],[{"bytes":1,"name":"logo.gif","ref":"c"},{"bytes":1,"name":"House.PNG","ref":"a"}]]`}; !slices.Equal(given, want) {
+		t.Errorf("given were %q, want %q", given, want)
+	}
+}
+
 // TestTwoStepsRunTogetherOnlyIfAllHolds: each of the five conditions, broken alone, has the second wait and says why.
 func TestTwoStepsRunTogetherOnlyIfAllHolds(t *testing.T) {
 	about := func(id, instruction, writes string, more obj) obj {

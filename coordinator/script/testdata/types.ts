@@ -53,6 +53,7 @@ export async function planned() {
   const { rule, facts, judges } = await evaluate({ model: "judge", criteria, code: [{ name: "tests", passed: true }], subject: "s", author: "m" });
   // @ts-expect-error a criterion has a text
   await evaluate({ model: "judge", criteria: { must: true }, subject: "s" });
+  await batch({ model: "m", prompt: "p", items: ["a"], images: [{ ref: "ab", name: "a.png", bytes: 1 }] });
   await generate({ model: ["a", "b"], prompt: "p", evaluate: { model: ["c", "d"], criteria } });
   const n: number = facts[0].line;
   return [outcome === "plan", questions.length, rule, judges[0].calibration === "good", n] as const;

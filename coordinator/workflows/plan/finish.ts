@@ -6,14 +6,14 @@ import type { Books } from "./books";
 import type { Ended } from "./graph";
 import { judged } from "./judging";
 import type { Done } from "./step";
-import { named, type Crew } from "./workers";
+import { shown, type Crew } from "./workers";
 
 const assemble = "Put the given parts together into one result that achieves this goal. Leave nothing out and add nothing.\n\n{{item}}";
 
 export async function finish(input: Input, crew: Crew, books: Books): Promise<Body | undefined> {
   const { done, ended, replaced } = books;
-  const earlier = done.filter((one) => !ended.some(({ value }) => value === one)).map((value) => shown({ step: value.step, value }));
-  output("steps", [...earlier, ...replaced.map((one) => shown(one, "replaced")), ...ended.map((one) => shown(one))]);
+  const earlier = done.filter((one) => !ended.some(({ value }) => value === one)).map((value) => reported({ step: value.step, value }));
+  output("steps", [...earlier, ...replaced.map((one) => reported(one, "replaced")), ...ended.map((one) => reported(one))]);
   if (ended.some(({ error }) => error)) collect("steps", failures(ended));
   if (done.length === 0) {
     log.error("no step succeeded, so there is no result");
@@ -42,7 +42,7 @@ function covered({ context = [], inputs = [] }: Input, { done, parts, doneParts 
 
 const covers = (keys: readonly string[], { by }: Done) => cover(keys, typeof by === "object" && by !== null ? by : undefined);
 
-const shown = ({ step, value, error }: Ended<Done>, status = value ? "succeeded" : error.kind === "skipped" ? "skipped" : "failed") => ({
+const reported = ({ step, value, error }: Ended<Done>, status = value ? "succeeded" : error.kind === "skipped" ? "skipped" : "failed") => ({
   id: step.id, parts: step.parts, instruction: step.instruction, worker: step.worker, status, verdict: value?.verdict ?? error.kind ?? "threw",
   made: value?.values.slice(0, 100), reasons: value?.reasons ?? [error.message] });
 
@@ -85,9 +85,9 @@ async function resultOf(ends: readonly Done[], crew: Crew): Promise<Body> {
 }
 
 async function together(ends: readonly Done[], { model, options, goal }: Crew, feedback?: readonly string[]): Promise<Body | undefined> {
-  const context = named(ends.flatMap(({ values }) => values));
+  const texts = shown(ends.flatMap(({ values }) => values));
   try {
-    return await generate({ model, options, prompt: assemble, item: goal, context, feedback, label: "assemble" });
+    return await generate({ model, options, prompt: assemble, item: goal, ...texts, feedback, label: "assemble" });
   } catch ({ kind, message, step }: any) {
     collect("assemble", [{ key: "whole", kind, message, step }]);
     return undefined;

@@ -3,7 +3,7 @@ import { plan, question } from "loopkeeper";
 import type { Plan, PlanStep } from "loopkeeper";
 import { bounds, type Books } from "./books";
 import { failed } from "./graph";
-import type { Crew } from "./workers";
+import { shown, type Crew } from "./workers";
 
 /** Returns the steps in their order, with ids and parts as the run counts them. Throws when there is no plan. */
 export async function nextPlan(crew: Crew, books: Books, round: number): Promise<PlanStep[]> {
@@ -29,7 +29,7 @@ function askPlanner(crew: Crew, books: Books, round: number): Promise<Plan> {
     parts: open.length > 1 ? open.map(({ text }) => text) : undefined,
     workers: Object.entries(workers).map(([name, { about, irreversible }]) => ({ name, about: irreversible ? `${about} (the program asks a person before)` : about })),
     inputs: orNone([...books.there.keys()]),
-    context: orNone([...crew.context, ...(round === 0 ? [] : [`The whole goal, of which only the open parts are planned now: ${crew.goal}`])]),
+    context: orNone([...(shown(crew.context).context ?? []), ...(round === 0 ? [] : [`The whole goal, of which only the open parts are planned now: ${crew.goal}`])]),
     facts: orNone(books.facts.slice()), leads: orNone(books.leads.slice()),
     check: ({ steps }) => steps.filter(({ each, worker }) => each !== "" && (!workers[worker].writes || workers[worker].irreversible))
       .map(({ id, worker }) => `step ${id} goes over a list, and ${worker} does one thing at a time`),

@@ -6,7 +6,7 @@ import { failed } from "./graph";
 import { judged } from "./judging";
 import { normalised } from "./parts";
 import { permitted } from "./people";
-import { act, inputOf, named, type Crew } from "./workers";
+import { act, inputOf, shown, type Crew } from "./workers";
 
 /** What a step made: its texts by name, or what came of an act. */
 export type Made = { values: Named[]; code: CodeCriterion[] };
@@ -57,7 +57,7 @@ async function write(step: PlanStep, given: Named[], crew: Crew, feedback: strin
   for (const name of names) {
     const text = await generate({
       model: crew.workers[step.worker].model ?? crew.model, options: crew.options, prompt, item: task(step, names.length > 1 ? name : undefined),
-      context: [...crew.context, ...named([...given, ...values])], label: names.length > 1 ? `${step.id} ${name}` : step.id, ...(feedback.length > 0 && { feedback }) });
+      ...shown([...crew.context, ...given, ...values]), label: names.length > 1 ? `${step.id} ${name}` : step.id, ...(feedback.length > 0 && { feedback }) });
     const missing = await cannot(text);
     if (missing !== undefined) throw failed("cannot", missing);
     values.push({ name, body: text });
@@ -81,7 +81,7 @@ async function forEach(step: PlanStep, given: Named[], crew: Crew): Promise<Done
   const criteria = step.done_when.map((text) => `For the element that is given: ${text}`);
   const made = await batch({
     model: crew.workers[step.worker].model ?? crew.model, options: crew.options, items, prompt: templateOf(step), label: step.id,
-    context: [...crew.context, ...named(given)], check: (text: Text) => text.bytes > 0 || "it is empty", evaluate: { criteria, model: crew.judge } });
+    ...shown([...crew.context, ...given]), check: (text: Text) => text.bytes > 0 || "it is empty", evaluate: { criteria, model: crew.judge } });
   const values: Named[] = [], open: string[] = [];
   for await (const page of pages(made)) {
     for (const { key, ref, bytes, failure } of page) {

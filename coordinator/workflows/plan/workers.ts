@@ -1,6 +1,6 @@
 // Who does the steps: models that write, tools, and other workflows.
 import { generate, read, spawn, t, tool } from "loopkeeper";
-import type { Body, Json, PlanStep } from "loopkeeper";
+import type { Body, Json, PlanStep, Ref } from "loopkeeper";
 import type { Input } from "../plan";
 import type { Named } from "./books";
 import { failed } from "./graph";
@@ -18,7 +18,7 @@ export const Worker = t.object({
 type Hand = t.Of<typeof Worker> & { writes: boolean };
 type List = { name: string; items: any; count: number };
 export type Crew = Pick<Input, "goal" | "planner" | "options"> & {
-  model: string; judge: string; people: boolean; max_steps: number; context: readonly Body[];
+  model: string; judge: string; people: boolean; max_steps: number; context: readonly Named[];
   workers: { readonly [name: string]: Hand }; lists: readonly List[]; texts: Map<string, readonly Named[]>;
 };
 
@@ -28,7 +28,7 @@ export async function crewOf({ judge, people = true, max_steps = 8, context = []
   const hands = Object.entries(workers).map(([name, hand]): [string, Hand] => [name, { ...hand, writes: !hand.tool && !hand.workflow }]);
   const texts = [...inputs, ...context].map((file): [string, Named[]] => [file.name, context.includes(file) ? [] : [{ name: file.name, body: file }]]);
   const all = await Promise.all(Object.entries(lists).map(async ([name, items]) => ({ name, items, count: await lengthOf(items) })));
-  const shared = named(context.map((body) => ({ name: body.name, body })));
+  const shared = context.map((body) => ({ name: body.name, body }));
   return { ...input, judge: judge ?? input.planner, people, max_steps, context: shared, workers: Object.fromEntries(hands), lists: all, texts: new Map(texts) };
 }
 
@@ -38,8 +38,13 @@ async function lengthOf(items: any): Promise<number> {
   return (await read(items.lines)).split("\n").filter((line) => line !== "").length;
 }
 
-/** Texts for `context`, each under its name, by which an instruction speaks of it. */
-export const named = (texts: readonly Named[]): Body[] => texts.flatMap(({ name, body }) => [`## ${name}`, body]);
+/** What a call is given: texts, each under the name by which an instruction speaks of it, and images. */
+export function shown(given: readonly Named[]): { context?: Body[]; images?: Ref[] } {
+  const isImage = ({ name, body }: Named) => /\.(png|jpe?g|webp|gif)$/i.test(name) && typeof (body as Partial<Ref> | null)?.ref === "string";
+  const images = given.filter(isImage).map(({ body }) => body as Ref);
+  const context = given.filter((one) => !isImage(one)).flatMap(({ name, body }) => [`## ${name}`, body]);
+  return { ...(context.length > 0 && { context }), ...(images.length > 0 && { images }) };
+}
 
 const filling = "Fill in what this step of a plan needs. A text that is given is named as \"@\" and its name, alone in its field.\n\n{{item}}";
 
@@ -50,7 +55,7 @@ export async function inputOf(
   if (!schema) return { ...input };
   const filled = await generate<{ [name: string]: Json }, object>({
     model: hand.model ?? crew.model, options: crew.options, prompt: filling, item: { instruction: step.instruction, writes: step.writes }, schema: schema as any,
-    context: [...crew.context, ...named(given)], check: (value) => unknown(value, given), label: `input of ${step.id}`, ...(feedback.length > 0 && { feedback }) });
+    ...shown([...crew.context, ...given]), check: (value) => unknown(value, given), label: `input of ${step.id}`, ...(feedback.length > 0 && { feedback }) });
   return { ...(replaced(filled, given) as object), ...input };
 }
 
