@@ -7,7 +7,8 @@ import type { Done } from "./step";
 /** How often something may be tried again, by part or step and over the whole run (docs/workflows.md). */
 export const bounds = { redo: { step: 2, run: 6 }, replan: { part: 2, run: 3 }, questions: 2 };
 
-export type Named = { name: string; body: Body };
+/** A body by the name that steps read it by. Only a file can be an image: what steps write is text, whatever its name. */
+export type Named = { name: string; body: Body; image?: boolean };
 
 export class Books {
   readonly done: Done[] = [];

@@ -26,11 +26,12 @@ const writer = { write: { about: "writes a text: reads, works out, compares, sum
 
 export async function crewOf({ judge, people = true, max_steps = 8, context = [], inputs = [], workers = writer, lists = {}, ...input }: Input): Promise<Crew> {
   const hands = Object.entries(workers).map(([name, hand]): [string, Hand] => [name, { ...hand, writes: !hand.tool && !hand.workflow }]);
-  const texts = [...inputs, ...context].map((file): [string, Named[]] => [file.name, context.includes(file) ? [] : [{ name: file.name, body: file }]]);
+  const texts = [...context.map(({ name }): [string, Named[]] => [name, []]), ...inputs.map((file): [string, Named[]] => [file.name, [fileOf(file)]])];
   const all = await Promise.all(Object.entries(lists).map(async ([name, items]) => ({ name, items, count: await lengthOf(items) })));
-  const shared = context.map((body) => ({ name: body.name, body }));
-  return { ...input, judge: judge ?? input.planner, people, max_steps, context: shared, workers: Object.fromEntries(hands), lists: all, texts: new Map(texts) };
+  return { ...input, judge: judge ?? input.planner, people, max_steps, context: context.map(fileOf), workers: Object.fromEntries(hands), lists: all, texts: new Map(texts) };
 }
+
+const fileOf = (body: Ref): Named => ({ name: body.name, body, ...(/\.(png|jpe?g|webp|gif)$/i.test(body.name) && { image: true }) });
 
 async function lengthOf(items: any): Promise<number> {
   if (Array.isArray(items)) return items.length;
@@ -40,9 +41,8 @@ async function lengthOf(items: any): Promise<number> {
 
 /** What a call is given: texts, each under the name by which an instruction speaks of it, and images. */
 export function shown(given: readonly Named[]): { context?: Body[]; images?: Ref[] } {
-  const isImage = ({ name, body }: Named) => /\.(png|jpe?g|webp|gif)$/i.test(name) && typeof (body as Partial<Ref> | null)?.ref === "string";
-  const images = given.filter(isImage).map(({ body }) => body as Ref);
-  const context = given.filter((one) => !isImage(one)).flatMap(({ name, body }) => [`## ${name}`, body]);
+  const images = given.filter(({ image }) => image).map(({ body }) => body as Ref);
+  const context = given.filter(({ image }) => !image).flatMap(({ name, body }) => [`## ${name}`, body]);
   return { ...(context.length > 0 && { context }), ...(images.length > 0 && { images }) };
 }
 
