@@ -79,7 +79,8 @@ func TestWhatIsNotTextIsRefused(t *testing.T) {
 			}
 		})
 	}
-	_, err := r.put("scan.png", "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", strings.Repeat("\x00", 8<<20), strings.Repeat("\x00", 8<<20))
+	mib3 := strings.Repeat("\x00", 3<<20)
+	_, err := r.put("scan.png", "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", mib3, mib3, mib3, mib3, mib3, mib3)
 	refused(t, err, apierr.InvalidArgument, "scan.png is larger than 16 MiB, the most that one image may have")
 	_, err = r.put("nothing")
 	refused(t, err, apierr.InvalidArgument, "nothing was sent")

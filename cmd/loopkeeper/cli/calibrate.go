@@ -129,7 +129,7 @@ func (o calibrateOptions) subjects(ctx context.Context) ([]judges.Subject, error
 	}
 	var texts []string
 	if len(o.from) > 0 {
-		files, _, err := inputs(ctx, o.from, "")
+		files, err := textInputs(ctx, o.from)
 		if err != nil {
 			return nil, err
 		}

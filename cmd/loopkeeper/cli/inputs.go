@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/loopkeeper/loopkeeper/coordinator/run"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 )
 
@@ -25,11 +26,22 @@ type input struct {
 // inputs finds what the arguments name: files, globs and folders. It returns what was left out on the way.
 // A file that is named and cannot be used is an error; one that a folder or a glob happens to hold is left out. Empty files are
 // always left out: a model would answer about nothing. What stands in the folder results, if there is one, is no input either.
-func inputs(ctx context.Context, args []string, results string) (out []input, left leftOut, err error) {
+// An image is one where it is named or a glob asks for images, as '*.jpg' does: most models see none.
+func inputs(ctx context.Context, args []string, results string) ([]input, leftOut, error) {
+	return find(finder{ctx: ctx, results: results, named: true}, args)
+}
+
+// textInputs are those among which images have no place.
+func textInputs(ctx context.Context, args []string) ([]input, error) {
+	out, _, err := find(finder{ctx: ctx}, args)
+	return out, err
+}
+
+func find(f finder, args []string) (out []input, left leftOut, err error) {
 	if len(args) == 0 {
 		return nil, left, usagef("no input: name files, folders or quoted globs")
 	}
-	f := finder{ctx: ctx, results: results, left: &left}
+	f.left = &left
 	seen := map[string]bool{}
 	for _, arg := range args {
 		paths, err := f.expand(arg)
@@ -54,6 +66,7 @@ func inputs(ctx context.Context, args []string, results string) (out []input, le
 type finder struct {
 	ctx     context.Context
 	results string // a folder whose files are results; "" for none
+	named   bool   // images are wanted where they are named
 	left    *leftOut
 }
 
@@ -67,7 +80,7 @@ func (f finder) expand(arg string) ([]string, error) {
 	case err == nil && info.IsDir():
 		return f.folder(arg)
 	case err == nil:
-		return f.chosen(arg)
+		return f.chosen(arg, f.named)
 	case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(arg, "*?["):
 		return f.glob(arg)
 	case errors.Is(err, fs.ErrNotExist):
@@ -78,14 +91,14 @@ func (f finder) expand(arg string) ([]string, error) {
 }
 
 // chosen is a file that the user named.
-func (f finder) chosen(path string) ([]string, error) {
+func (f finder) chosen(path string, images bool) ([]string, error) {
 	if err := f.ctx.Err(); err != nil {
 		return nil, err
 	}
 	if !utf8.ValidString(path) {
 		return nil, badName(path)
 	}
-	text, err := readText(path)
+	text, err := readBody(path, images)
 	if err == nil && strings.TrimSpace(text) == "" {
 		f.left.add("empty", path)
 		return nil, nil
@@ -94,8 +107,8 @@ func (f finder) chosen(path string) ([]string, error) {
 }
 
 // found is a file that a folder or a glob holds.
-func (f finder) found(path string) ([]string, error) {
-	files, err := f.chosen(path)
+func (f finder) found(path string, images bool) ([]string, error) {
+	files, err := f.chosen(path, images)
 	if err == nil || f.ctx.Err() != nil {
 		return files, err
 	}
@@ -129,7 +142,7 @@ func (f finder) glob(pattern string) ([]string, error) {
 			continue
 		}
 		matched = true
-		one, err := f.found(p)
+		one, err := f.found(p, f.named && run.ImageName(pattern))
 		if err != nil {
 			return nil, err
 		}
@@ -186,7 +199,7 @@ func (f finder) folder(dir string) ([]string, error) {
 	}
 	var out []string
 	err := f.walk(dir, func(p string) error {
-		one, err := f.found(p)
+		one, err := f.found(p, false)
 		out = append(out, one...)
 		return err
 	})

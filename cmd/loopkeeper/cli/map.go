@@ -32,12 +32,14 @@ func newMap(a *app) *cobra.Command {
 		Use: "map --model MODEL --prompt TEXT FILE|GLOB|FOLDER...", Short: "Do the same with every file, on all machines",
 		Long: "Do the same with every file, or with every line of a file, on all machines that can hold the model.\n\n" +
 			"{{item}} in the prompt stands for the file's text; without it the text follows the prompt. Globs in quotes are expanded\n" +
-			"here, ** too. Empty files are left out, with a warning. Results come in input order: one JSON object per line in --out,\n" +
-			"a file per input in --out-dir, else on stdout. A run that lacks an item is never called completed; --only does the items\n" +
-			"that `loopkeeper result RUN --failed-to FILE` wrote down.",
+			"here, ** too. Empty files are left out, with a warning. An image that is named, or that a glob such as '*.jpg' asks for,\n" +
+			"is shown to the model, and {{item}} is its name. Results come in input order: one JSON object per line in --out, a file\n" +
+			"per input in --out-dir, else on stdout. A run that lacks an item is never called completed; --only does the items that\n" +
+			"`loopkeeper result RUN --failed-to FILE` wrote down.",
 		Example: "  loopkeeper map --model qwen3:8b --prompt 'Summarise in three points.' --out out.jsonl 'docs/*.md'\n" +
 			"  loopkeeper map --model qwen3:8b --prompt-file task.txt --schema summary.json --first 3 docs\n" +
-			"  loopkeeper map --model qwen3:8b --prompt 'Sentiment of: {{item}}' --each line reviews.jsonl",
+			"  loopkeeper map --model qwen3:8b --prompt 'Sentiment of: {{item}}' --each line reviews.jsonl\n" +
+			"  loopkeeper map --model qwen2.5vl:7b --prompt 'Describe {{item}} in one sentence.' 'photos/*.jpg'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.temperatureSet = cmd.Flags().Changed("temperature")
 			return a.mapFiles(cmd.Context(), o, args)
@@ -82,7 +84,7 @@ func (a *app) mapFiles(ctx context.Context, o mapOptions, args []string) error {
 	}
 	var shared []input
 	if len(o.context) > 0 {
-		if shared, _, err = inputs(ctx, o.context, ""); err != nil {
+		if shared, err = textInputs(ctx, o.context); err != nil {
 			return err
 		}
 	}

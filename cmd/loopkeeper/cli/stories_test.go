@@ -65,7 +65,7 @@ func TestStories(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"ollama": startOllama, "start": startDaemon, "halt": stopDaemon, "exits": exits, "occupy": occupy, "newer": newer, "interrupt": interrupt, "word": word,
-			"large": large, "misnamed": misnamed, "within": within, "eventually": eventually, "closed": closed, "header": header, "gone": gone, "expand": expand, "tamper": tamper,
+			"large": large, "misnamed": misnamed, "within": within, "eventually": eventually, "closed": closed, "header": header, "gone": gone, "expand": expand, "tamper": tamper, "picture": picture, "shown": shown,
 		},
 	})
 }

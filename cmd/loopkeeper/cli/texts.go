@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/loopkeeper/loopkeeper/coordinator/params"
+	"github.com/loopkeeper/loopkeeper/coordinator/run"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 )
 
@@ -45,7 +48,7 @@ func (l leftOut) text() string {
 	if l.hidden > 0 {
 		parts = append(parts, fmt.Sprintf("%d hidden", l.hidden))
 	}
-	for _, why := range []string{notText, tooLarge, notRegular, notNamed, "unreadable", "empty"} {
+	for _, why := range []string{notText, notAsked, tooLarge, notRegular, notNamed, "unreadable", "empty"} {
 		if files := l.files[why]; len(files) > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s: %s", len(files), why, some(files)))
 		}
@@ -70,12 +73,13 @@ func some(names []string) string {
 	return text
 }
 
-// maxFile is the largest text that is taken, bytes.
+// maxFile is the largest text or image that is taken, bytes.
 const maxFile = 16 << 20
 
 // Why a file is no input.
 const (
 	notText    = "not text"
+	notAsked   = "as images (a pattern such as '*.jpg' takes them)"
 	tooLarge   = "larger than 16 MiB"
 	notRegular = "no regular file"
 	notNamed   = "without a UTF-8 name"
@@ -116,18 +120,28 @@ func readFile(path string) ([]byte, error) {
 		return nil, apierr.Wrap(err, apierr.InvalidArgument, "read the input")
 	}
 	if max(info.Size(), int64(len(data))) > maxFile {
-		return nil, unusable{tooLarge, apierr.New(apierr.InvalidArgument, "%s is larger than %d MiB", path, maxFile>>20).WithNext("split the document")}
+		next := "split the document"
+		if run.ImageName(path) {
+			next = "make the image smaller"
+		}
+		return nil, unusable{tooLarge, apierr.New(apierr.InvalidArgument, "%s is larger than %d MiB", path, maxFile>>20).WithNext(next)}
 	}
 	return data, nil
 }
 
-func readText(path string) (string, error) {
+func readText(path string) (string, error) { return readBody(path, false) }
+
+// readBody reads what a model can be given: a text, or an image where images are wanted.
+func readBody(path string, images bool) (string, error) {
 	data, err := readFile(path)
-	if err != nil {
+	switch image := params.Image(data); {
+	case err != nil:
 		return "", err
-	}
-	if !utf8.Valid(data) || strings.ContainsRune(string(data), 0) {
-		return "", unusable{notText, apierr.New(apierr.InvalidArgument, "%s is not UTF-8 text", path).WithNext("convert it to text first, such as with pdftotext or pandoc")}
+	case image && !images:
+		return "", unusable{notAsked, apierr.New(apierr.InvalidArgument, "%s is an image, and a text is wanted here", path).WithNext("name a text")}
+	case !image && (!utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0):
+		return "", unusable{notText, apierr.New(apierr.InvalidArgument, "%s is not UTF-8 text", path).
+			WithNext("convert it to text first, such as with pdftotext or pandoc; images are taken as PNG, JPEG, WebP or GIF")}
 	}
 	return string(data), nil
 }

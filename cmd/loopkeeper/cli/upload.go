@@ -71,11 +71,11 @@ func (a *app) showUploads(done <-chan struct{}, total int) {
 	}
 }
 
-// upload stores one text file with the coordinator.
+// upload stores one text or image with the coordinator.
 func upload(ctx context.Context, c *client, path string) (ref, error) {
-	text, err := readText(path)
+	body, err := readBody(path, true)
 	if err != nil {
 		return ref{}, err
 	}
-	return uploadFrom(ctx, c, path, strings.NewReader(text))
+	return uploadFrom(ctx, c, path, strings.NewReader(body))
 }

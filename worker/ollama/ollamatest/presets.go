@@ -35,6 +35,11 @@ var presets = map[string]Model{
 		Family: "llama", Parameters: "70.6B", Layers: 80, Embedding: 8192, FeedForward: 28672, Heads: 64, KVHeads: 8,
 		HeadDim: 128, Vocab: 128256, Context: 131072, Capabilities: []string{"completion", "tools"},
 	},
+	// Its language part, from config.json of Qwen/Qwen2.5-VL-7B-Instruct (that of qwen2.5:7b with a longer context); the part that sees is left out.
+	"qwen2.5vl:7b": {
+		Family: "qwen25vl", Parameters: "8.3B", Layers: 28, Embedding: 3584, FeedForward: 18944, Heads: 28, KVHeads: 4,
+		HeadDim: 128, Vocab: 152064, Context: 128000, Capabilities: []string{"completion", "vision"},
+	},
 	"nomic-embed-text": {
 		Family: "nomic-bert", Parameters: "137M", Quant: "F16", Layers: 12, Embedding: 768, FeedForward: 3072, Heads: 12,
 		KVHeads: 12, HeadDim: 64, Vocab: 30522, Tied: true, Context: 2048, Capabilities: []string{"embedding"},
