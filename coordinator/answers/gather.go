@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/loopkeeper/loopkeeper/coordinator/judges"
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
 )
 
@@ -177,7 +178,7 @@ func (g *gathering) verdict(b *Basis, p *run.AttemptSucceeded) {
 	if !ok {
 		return
 	}
-	b.Verdict = v.Verdict
+	b.Verdict, b.Judged = v.Verdict, judges.Conclude(p.Concluded()).String()
 	b.Facts = append(b.Facts, v.facts()...)
 	b.Opinions = append(b.Opinions, v.opinions()...)
 	b.Reasons = append(b.Reasons, v.Reasons...)

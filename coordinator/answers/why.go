@@ -28,6 +28,7 @@ type Basis struct {
 	Inputs    []string
 	Bodies    []Body
 	Verdict   string
+	Judged    string // the verdict in a sentence: by whom, with what is known of each, and by which rule
 	Facts     []string
 	Opinions  []string
 	Reasons   []string

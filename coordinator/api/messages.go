@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/engine"
+	"github.com/loopkeeper/loopkeeper/coordinator/judges"
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
@@ -73,7 +74,7 @@ func runMessage(v engine.View) *coordinatorv1.Run {
 	for _, st := range v.Steps {
 		m.Steps = append(m.Steps, &coordinatorv1.Step{Id: strconv.Itoa(st.Pos), Kind: st.Kind, Label: st.Label, State: string(st.Status), Model: st.Model,
 			Items: counts(st.Items), WaitingFor: st.WaitingFor, Started: stamp(st.Started), Ended: stamp(st.Ended), Error: st.Error, Node: st.Node,
-			Until: rfc3339(st.Until), Child: st.Child})
+			Until: rfc3339(st.Until), Child: st.Child, Verdict: judges.Conclude(st.Verdict).Verdict, Judged: judges.Conclude(st.Verdict).String()})
 	}
 	for _, n := range v.Nodes {
 		m.Nodes = append(m.Nodes, &coordinatorv1.NodeShare{NodeId: n.NodeID, Name: n.Name, Items: n.Items, FailedTries: n.FailedTries,

@@ -147,7 +147,7 @@ func (r *records) stat(ctx context.Context, sha string) (a ledger.Artifact, gone
 
 func basisMessage(b answers.Basis) *coordinatorv1.Basis {
 	m := &coordinatorv1.Basis{Subject: b.Subject, Item: int32(b.Item), Key: b.Key, Kind: b.Kind, State: b.State, Node: b.Node, Model: b.Model, Digest: b.Digest,
-		Time: stamp(b.Time), Attempts: int32(b.Attempts), Tries: b.Tries, Inputs: b.Inputs, Verdict: b.Verdict, Facts: b.Facts, Opinions: b.Opinions,
+		Time: stamp(b.Time), Attempts: int32(b.Attempts), Tries: b.Tries, Inputs: b.Inputs, Verdict: b.Verdict, Judged: b.Judged, Facts: b.Facts, Opinions: b.Opinions,
 		Reasons: b.Reasons, From: b.From, Depth: int32(b.Depth), Simulated: b.Simulated}
 	if b.Step >= 0 {
 		m.Step = strconv.Itoa(b.Step)

@@ -150,6 +150,9 @@ func stepView(st *run.Step, known roster) StepView {
 		if it.Flight != nil {
 			v.Node = known.name(it.Flight.Node)
 		}
+		if st.Kind == run.KindEvaluate {
+			v.Verdict = it.Result.Value
+		}
 	}
 	return v
 }

@@ -88,9 +88,10 @@ type StepView struct {
 	Started    time.Time
 	Ended      time.Time // zero until it ends
 	Error      string
-	Node       string    // name, of a single call
-	Until      time.Time // when a wait ends by itself, zero for never
-	Child      string    // of a spawn: the run that it started
+	Node       string          // name, of a single call
+	Until      time.Time       // when a wait ends by itself, zero for never
+	Child      string          // of a spawn: the run that it started
+	Verdict    json.RawMessage // of an evaluate that succeeded, see panel.Verdict
 }
 
 // NodeShare is what one node did for a run.

@@ -126,6 +126,17 @@ func TestVerdictsInWords(t *testing.T) {
 	if got := By([]panel.Judge{list[0], list[0]}); strings.Contains(got, "and") {
 		t.Errorf("one that was asked twice: %s", got)
 	}
+	for raw, want := range map[string]string{
+		`{"verdict":"passed","rule":"all_met_one_judge","judges":[{"model":"a:1b","calibration":"none"}]}`:         "passed by a:1b (uncalibrated): the only judge sees every criterion met, and nobody of another family was there to ask",
+		`{"verdict":"needs_human","rule":"disagreement","judges":[{"model":"a:1b"},{"model":"b:1b"}]}`:             "needs a person after a:1b (uncalibrated) and b:1b (uncalibrated): the judges contradict each other",
+		`{"verdict":"sent_back","rule":"code_failed","judges":[]}`:                                                 "sent back: code found a fault, and no model was asked",
+		`{"verdict":"sent_back","reasons":["r"],"facts":[{"quote":"q","in":"a.md"}],"opinions":[{"opinion":"o"}]}`: "sent back",
+		`{"verdict":"fine"}`: "", `[1]`: "",
+	} {
+		if got := Conclude([]byte(raw)).String(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
 	for _, rule := range []string{panel.RuleCode, panel.RuleEmpty, panel.RuleNotMet, panel.RuleMissing, panel.RuleFlagged, panel.RuleMet, panel.RuleMetOne,
 		panel.RuleMetAuthor, panel.RuleCalibration, panel.RuleDisagree, panel.RuleCannotTell} {
 		if RuleText(rule) == strings.ReplaceAll(rule, "_", " ") {

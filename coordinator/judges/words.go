@@ -1,6 +1,7 @@
 package judges
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -69,4 +70,45 @@ func By(list []panel.Judge) string {
 		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
 	}
 	return strings.Join(names, "")
+}
+
+// Conclusion is a verdict in words.
+type Conclusion struct {
+	Verdict string // as it is stored, such as sent_back; "" for what is no verdict
+	By      string // the judges with their worth, "" where none was asked, or nobody recorded it
+	Rule    string // why, in words; "" where nobody recorded it
+}
+
+var verdicts = map[string]string{panel.Passed: "passed", panel.SentBack: "sent back", panel.NeedsHuman: "needs a person"}
+
+// Conclude reads a verdict as it is stored; one of before there were panels has neither judges nor a rule.
+func Conclude(raw []byte) Conclusion {
+	var v struct {
+		Verdict string        `json:"verdict"`
+		Rule    string        `json:"rule"`
+		Judges  []panel.Judge `json:"judges"`
+	}
+	if json.Unmarshal(raw, &v) != nil || verdicts[v.Verdict] == "" {
+		return Conclusion{}
+	}
+	c := Conclusion{Verdict: v.Verdict, By: By(v.Judges)}
+	if v.Rule != "" {
+		c.Rule = RuleText(v.Rule)
+	}
+	return c
+}
+
+// String is "passed by qwen3:8b (uncalibrated): the only judge sees …".
+func (c Conclusion) String() string {
+	text := verdicts[c.Verdict]
+	switch {
+	case c.By != "" && c.Verdict == panel.NeedsHuman:
+		text += " after " + c.By
+	case c.By != "":
+		text += " by " + c.By
+	}
+	if c.Rule != "" {
+		text += ": " + c.Rule
+	}
+	return text
 }

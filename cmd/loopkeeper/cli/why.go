@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -134,7 +135,7 @@ func (l *labelled) basis(b *coordinatorv1.Basis) {
 	l.all("from", b.GetInputs())
 	l.all("try", b.GetTries())
 	if b.GetVerdict() != "" {
-		l.add("  ", "verdict", strings.ReplaceAll(b.GetVerdict(), "_", " "))
+		l.add("  ", "verdict", cmp.Or(b.GetJudged(), strings.ReplaceAll(b.GetVerdict(), "_", " ")))
 	}
 	l.all("fact", b.GetFacts())
 	l.all("opinion", b.GetOpinions())

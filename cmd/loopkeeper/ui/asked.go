@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/loopkeeper/loopkeeper/coordinator/judges"
 )
 
 // verdict is what a judge concluded, see docs/requests.md.
@@ -20,7 +22,7 @@ func verdictText(raw []byte) string {
 	if json.Unmarshal(raw, &v) != nil || v.Verdict == "" {
 		return ""
 	}
-	text := KindText(v.Verdict)
+	text := judges.Conclude(raw).String()
 	if len(v.Reasons) > 0 {
 		text += ": " + v.Reasons[0]
 	}
@@ -48,7 +50,7 @@ func judgement(raw []byte) string {
 	if json.Unmarshal(raw, &v) != nil || v.Verdict == "" {
 		return ""
 	}
-	lines := []string{KindText(v.Verdict)}
+	lines := []string{Line(judges.Conclude(raw).String())}
 	for _, r := range v.Reasons {
 		lines = append(lines, "reason: "+r)
 	}

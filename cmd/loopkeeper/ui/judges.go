@@ -17,7 +17,7 @@ func Judges(s Style, list []*coordinatorv1.Judge, now time.Time) string {
 	t := Table{Width: s.Width, Columns: Columns("/JUDGE", "TYPE", "GATE", ">GOOD PASSED", ">DEFECTS FOUND", ">CANNOT TELL", ">LINES HOLD", ">FLIPS", ">SAME AGAIN", "SUBJECTS", "WHEN", "~")}
 	var notes []string
 	for _, j := range list {
-		note := Simulated(j.GetSimulated())
+		note := strings.TrimPrefix(Simulated(j.GetSimulated()), ", ")
 		if j.GetStale() != "" {
 			note = strings.TrimSpace(note + " stale: " + Line(j.GetStale()))
 		}

@@ -68,7 +68,7 @@ func Show(s Style, r *coordinatorv1.Run, now time.Time) string {
 	} {
 		b.WriteString(s.fact(p[0], p[1]))
 	}
-	b.WriteString(s.kin(r) + s.Budgets(r) + s.Accepted(r.GetAcceptance()) + s.noRetry(r))
+	b.WriteString(s.pins(r) + s.kin(r) + s.Budgets(r) + s.Accepted(r.GetAcceptance()) + s.noRetry(r))
 	for _, w := range r.GetWaiting() {
 		if w.GetWaitingFor() == "human" { // what it asks stands above
 			continue
@@ -91,6 +91,25 @@ func Show(s Style, r *coordinatorv1.Run, now time.Time) string {
 		b.WriteString("\n" + Failures(s, r))
 	}
 	return b.String()
+}
+
+// pins is what a run keeps of the settings of its beginning.
+func (s Style) pins(r *coordinatorv1.Run) string {
+	var out string
+	for _, role := range r.GetRoles() {
+		out += s.fact("role", Line(role.GetName()+": "+strings.Join(role.GetModels(), ", ")))
+	}
+	var texts []string
+	for _, p := range r.GetPrompts() {
+		texts = append(texts, p.GetName()+" "+p.GetVersion())
+	}
+	if len(texts) > 0 {
+		out += s.fact("prompts", Line(strings.Join(texts, ", "))+", which are not this release's own")
+	}
+	for _, j := range r.GetJudges() {
+		out += s.fact("judge", Line(j))
+	}
+	return out
 }
 
 // activeText is how much of a run's time it was at work, where a part of it was parked.

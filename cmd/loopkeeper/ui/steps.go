@@ -30,7 +30,7 @@ func StepLine(s Style, step *coordinatorv1.Step, width int) string {
 	if c := step.GetItems(); c.GetTotal() > 1 {
 		facts = append(facts, fmt.Sprintf("%d/%d", c.GetSucceeded(), c.GetTotal()))
 	}
-	for _, f := range []string{Line(step.GetNode()), waitText(step), Line(step.GetError())} {
+	for _, f := range []string{KindText(step.GetVerdict()), Line(step.GetNode()), waitText(step), Line(step.GetError())} {
 		if f != "" {
 			facts = append(facts, f)
 		}
@@ -66,7 +66,7 @@ func Steps(s Style, steps []*coordinatorv1.Step) string {
 			took = Duration(st.GetEnded().AsTime().Sub(st.GetStarted().AsTime()))
 		}
 		var about []string
-		for _, text := range []string{Line(st.GetLabel()), ifAny("run ", st.GetChild()), Line(st.GetError()), waitText(st)} {
+		for _, text := range []string{Line(st.GetLabel()), ifAny("run ", st.GetChild()), Line(st.GetJudged()), Line(st.GetError()), waitText(st)} {
 			if text != "" {
 				about = append(about, text)
 			}

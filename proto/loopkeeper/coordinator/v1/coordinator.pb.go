@@ -1826,9 +1826,11 @@ type Step struct {
 	Started       *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=started,proto3" json:"started,omitempty"`
 	Ended         *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=ended,proto3" json:"ended,omitempty"`
 	Error         string                 `protobuf:"bytes,10,opt,name=error,proto3" json:"error,omitempty"`
-	Node          string                 `protobuf:"bytes,11,opt,name=node,proto3" json:"node,omitempty"`   // of a single call
-	Until         string                 `protobuf:"bytes,12,opt,name=until,proto3" json:"until,omitempty"` // of a timer, RFC 3339
-	Child         string                 `protobuf:"bytes,13,opt,name=child,proto3" json:"child,omitempty"` // of a spawn, the run
+	Node          string                 `protobuf:"bytes,11,opt,name=node,proto3" json:"node,omitempty"`       // of a single call
+	Until         string                 `protobuf:"bytes,12,opt,name=until,proto3" json:"until,omitempty"`     // of a timer, RFC 3339
+	Child         string                 `protobuf:"bytes,13,opt,name=child,proto3" json:"child,omitempty"`     // of a spawn, the run
+	Verdict       string                 `protobuf:"bytes,14,opt,name=verdict,proto3" json:"verdict,omitempty"` // of an evaluate: passed, sent_back, needs_human
+	Judged        string                 `protobuf:"bytes,15,opt,name=judged,proto3" json:"judged,omitempty"`   // the verdict in a sentence: by whom, with what is known of each, and by which rule
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1950,6 +1952,20 @@ func (x *Step) GetUntil() string {
 func (x *Step) GetChild() string {
 	if x != nil {
 		return x.Child
+	}
+	return ""
+}
+
+func (x *Step) GetVerdict() string {
+	if x != nil {
+		return x.Verdict
+	}
+	return ""
+}
+
+func (x *Step) GetJudged() string {
+	if x != nil {
+		return x.Judged
 	}
 	return ""
 }
@@ -5627,7 +5643,7 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
 	"\x05state\x18\x03 \x01(\tR\x05state\x12\x14\n" +
 	"\x05round\x18\x04 \x01(\x05R\x05round\x12\x18\n" +
-	"\areasons\x18\x05 \x03(\tR\areasons\"\x84\x03\n" +
+	"\areasons\x18\x05 \x03(\tR\areasons\"\xb6\x03\n" +
 	"\x04Step\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x14\n" +
@@ -5643,7 +5659,9 @@ const file_loopkeeper_coordinator_v1_coordinator_proto_rawDesc = "" +
 	" \x01(\tR\x05error\x12\x12\n" +
 	"\x04node\x18\v \x01(\tR\x04node\x12\x14\n" +
 	"\x05until\x18\f \x01(\tR\x05until\x12\x14\n" +
-	"\x05child\x18\r \x01(\tR\x05child\"\xc0\x01\n" +
+	"\x05child\x18\r \x01(\tR\x05child\x12\x18\n" +
+	"\averdict\x18\x0e \x01(\tR\averdict\x12\x16\n" +
+	"\x06judged\x18\x0f \x01(\tR\x06judged\"\xc0\x01\n" +
 	"\x06Counts\x12\x14\n" +
 	"\x05total\x18\x01 \x01(\x03R\x05total\x12\x1c\n" +
 	"\tsucceeded\x18\x02 \x01(\x03R\tsucceeded\x12\x16\n" +

@@ -169,6 +169,7 @@ type Basis struct {
 	Inputs        []string               `protobuf:"bytes,12,rep,name=inputs,proto3" json:"inputs,omitempty"`     // what it was made from, for people
 	Bodies        []*Ref                 `protobuf:"bytes,13,rep,name=bodies,proto3" json:"bodies,omitempty"`     // prompt as sent, reply as received, input
 	Verdict       string                 `protobuf:"bytes,14,opt,name=verdict,proto3" json:"verdict,omitempty"`   // passed, sent_back, needs_human; empty: nobody judged
+	Judged        string                 `protobuf:"bytes,22,opt,name=judged,proto3" json:"judged,omitempty"`     // the verdict in a sentence: by whom, with what is known of each, and by which rule
 	Facts         []string               `protobuf:"bytes,15,rep,name=facts,proto3" json:"facts,omitempty"`       // evidence that code verified
 	Opinions      []string               `protobuf:"bytes,16,rep,name=opinions,proto3" json:"opinions,omitempty"` // what a model said and code could not verify
 	Reasons       []string               `protobuf:"bytes,17,rep,name=reasons,proto3" json:"reasons,omitempty"`
@@ -304,6 +305,13 @@ func (x *Basis) GetBodies() []*Ref {
 func (x *Basis) GetVerdict() string {
 	if x != nil {
 		return x.Verdict
+	}
+	return ""
+}
+
+func (x *Basis) GetJudged() string {
+	if x != nil {
+		return x.Judged
 	}
 	return ""
 }
@@ -1387,7 +1395,7 @@ const file_loopkeeper_coordinator_v1_record_proto_rawDesc = "" +
 	"\x05notes\x18\x02 \x03(\tR\x05notes\x12\x16\n" +
 	"\x06answer\x18\x03 \x01(\tR\x06answer\x12\x1f\n" +
 	"\vanswered_by\x18\x04 \x01(\tR\n" +
-	"answeredBy\"\xa7\x04\n" +
+	"answeredBy\"\xbf\x04\n" +
 	"\x05Basis\x12\x18\n" +
 	"\asubject\x18\x01 \x01(\tR\asubject\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\tR\x04step\x12\x12\n" +
@@ -1403,7 +1411,8 @@ const file_loopkeeper_coordinator_v1_record_proto_rawDesc = "" +
 	"\battempts\x18\v \x01(\x05R\battempts\x12\x16\n" +
 	"\x06inputs\x18\f \x03(\tR\x06inputs\x126\n" +
 	"\x06bodies\x18\r \x03(\v2\x1e.loopkeeper.coordinator.v1.RefR\x06bodies\x12\x18\n" +
-	"\averdict\x18\x0e \x01(\tR\averdict\x12\x14\n" +
+	"\averdict\x18\x0e \x01(\tR\averdict\x12\x16\n" +
+	"\x06judged\x18\x16 \x01(\tR\x06judged\x12\x14\n" +
 	"\x05facts\x18\x0f \x03(\tR\x05facts\x12\x1a\n" +
 	"\bopinions\x18\x10 \x03(\tR\bopinions\x12\x18\n" +
 	"\areasons\x18\x11 \x03(\tR\areasons\x12\x12\n" +
