@@ -11,9 +11,9 @@ declare module "loopkeeper" {
   /** What JSON can hold. Integers beyond 2^53 are `bigint`, in both directions. */
   export type Json = null | boolean | number | bigint | string | readonly Json[] | { readonly [key: string]: Json | undefined };
 
-  /** A text that the coordinator keeps, named by its content. The script holds the name only; `read` opens it. */
+  /** A text or an image that the coordinator keeps, named by its content. The script holds the name only; `read` opens it. */
   export interface Ref {
-    /** SHA-256 of the text, in hex. */
+    /** SHA-256 of its bytes, in hex. */
     readonly ref: string;
     /** File name or another name for people. */
     readonly name: string;
@@ -124,6 +124,12 @@ declare module "loopkeeper" {
   /** A text of many lines, or a folder, whose lines or files are the items of a batch. None of it passes through the script. */
   export interface Lines {
     readonly lines: { readonly ref: string };
+  }
+
+  /** What a check is given for a line of more than 64 KiB: where it is. `ref` names all lines, `bytes` is the size of this one. */
+  export interface LongLine extends Ref {
+    /** Its number, from 1. */
+    readonly line: number;
   }
 
   /** Names the lines of a text (a JSON value each) as the items of a batch. */
@@ -294,12 +300,16 @@ declare module "loopkeeper" {
     readonly line: number;
   }
 
+  export type CriterionAnswer = "met" | "not_met" | "cannot_tell";
+
   /** How one criterion was answered. */
   export interface CriterionResult {
     readonly criterion: string;
     readonly must: boolean;
-    readonly result?: string;
-    readonly by: readonly { readonly judge: string; readonly said: string; readonly counted: string }[];
+    /** What the answers come to. */
+    readonly result: CriterionAnswer;
+    /** `counted` is what code takes an answer for: "cannot_tell" where no line that was named holds it. */
+    readonly by: readonly { readonly judge: string; readonly said: CriterionAnswer; readonly counted: CriterionAnswer }[];
   }
 
   /** Who judged, and what its word is known to be worth. */
@@ -368,7 +378,8 @@ declare module "loopkeeper" {
   /**
    * Does the same for every item, in one command and as parallel as the machines allow. It never throws for an item
    * that failed: look at `failures` and `coverage`. A run with a failed item ends as incomplete. With a `check`, code looks
-   * at each value before it counts, and before another model judges it; with items of `lines` it is not given the item.
+   * at each value before it counts, and before another model judges it. With items of `lines` it is given the value in the line, or a
+   * LongLine.
    */
   export function batch<T, I extends Body>(
     request: BatchRequest<I> & { schema: Schema<T>; check?: (value: T, item: I, index: number) => Checked | Promise<Checked> },
