@@ -251,12 +251,13 @@ func TestInferredSourcesAreMarked(t *testing.T) {
 
 // A plan of long goals is read in a terminal of 80 columns: words stay whole, and each goal stands under its beginning.
 func TestAPlanWrapsBetweenWords(t *testing.T) {
-	got := Plan(Style{Width: 40}, []byte(`{"steps":[{"id":"s1","goal":"Read what\u001b[31m there is and list what matters for the goal"},
-		{"id":"s2","goal":"Write","depends_on":["s1"]}]}`))
+	got := Plan(Style{Width: 40}, []byte(`{"steps":[{"id":"s1","instruction":"Read what\u001b[31m there is and list what matters for the goal"},
+		{"id":"s2","instruction":"Write","each":"files","depends_on":["s1"]}]}`))
 	want := `plan of 2 steps:
   s1  Read what<U+001B>[31m there is and
       list what matters for the goal
-  s2  Write (after s1)`
+  s2  Write (for each of files) (after
+      s1)`
 	if got != want {
 		t.Fatalf("got:\n%s\nwant:\n%s", got, want)
 	}

@@ -122,18 +122,28 @@ func Excerpt(s string, lines int) string {
 	return strings.Join(out, "\n")
 }
 
-// Plan is a plan as a planner made it: its steps in order, each with what it is for and what it waits for. A long one goes on
-// under its beginning.
+// Plan is a plan as a planner made it: its steps in order, each with what it is for, what it goes over and what it waits for. A long one
+// goes on under its beginning. Instead of steps there may be questions, or the reason why there can be none.
 func Plan(style Style, value []byte) string {
 	var p struct {
-		Steps []struct {
-			ID        string   `json:"id"`
-			Goal      string   `json:"goal"`
-			DependsOn []string `json:"depends_on"`
+		Outcome   string   `json:"outcome"`
+		Note      string   `json:"note"`
+		Questions []string `json:"questions"`
+		Steps     []struct {
+			ID          string   `json:"id"`
+			Instruction string   `json:"instruction"`
+			Each        string   `json:"each"`
+			DependsOn   []string `json:"depends_on"`
 		} `json:"steps"`
 	}
 	if json.Unmarshal(value, &p) != nil {
 		return ""
+	}
+	switch p.Outcome {
+	case "need_info":
+		return "no plan yet, the planner asks:\n  " + Line(strings.Join(p.Questions, " / "))
+	case "impossible":
+		return "no plan, the planner says that it is impossible: " + Line(p.Note)
 	}
 	lines := []string{fmt.Sprintf("plan of %s:", Plural(int64(len(p.Steps)), "step", "steps"))}
 	for _, s := range p.Steps {
@@ -141,8 +151,11 @@ func Plan(style Style, value []byte) string {
 		if len(s.DependsOn) > 0 {
 			after = " (after " + strings.Join(s.DependsOn, ", ") + ")"
 		}
+		if s.Each != "" {
+			after = " (for each of " + s.Each + ")" + after
+		}
 		lead := "  " + Line(s.ID) + "  "
-		text, indent := Line(s.Goal)+Line(after), ansi.StringWidth(lead)
+		text, indent := Line(s.Instruction)+Line(after), ansi.StringWidth(lead)
 		if room := style.Width - indent; room > leastCell && ansi.StringWidth(text) > room {
 			text = strings.ReplaceAll(wrapped(text, room), "\n", "\n"+strings.Repeat(" ", indent))
 		}
