@@ -114,6 +114,29 @@ func overLines(r *run.Request) (Ref, bool) {
 	return req.Items.Lines, req.Items.Lines.SHA256 != ""
 }
 
+// mostAbout is the most of a line that a check is given, bytes.
+const mostAbout = 64 << 10
+
+// about is the line that a check is given as its item; of a long one, where it is.
+func (e *Engine) about(ctx context.Context, l run.Line) (json.RawMessage, error) {
+	entry, err := e.o.Bodies.ReadArtifactAt(ctx, l.Index, 8*int64(l.At), 16)
+	if err != nil {
+		return nil, err
+	}
+	if len(entry) < 16 {
+		return nil, apierr.New(apierr.LedgerCorrupt, "the index of the lines ends before line %d", l.At+1)
+	}
+	from, to := int64(binary.BigEndian.Uint64(entry)), int64(binary.BigEndian.Uint64(entry[8:]))
+	if to-from > mostAbout {
+		return canonical(struct {
+			Ref
+			Line int `json:"line"`
+		}{Ref{Name: l.Name, SHA256: l.Ref, Bytes: to - from}, l.At + 1})
+	}
+	line, err := e.o.Bodies.ReadArtifactAt(ctx, l.Ref, from, int(to-from))
+	return bytes.TrimSpace(line), err
+}
+
 // index stores the index of lines while it is made.
 func (e *Engine) index(ctx context.Context, name string, lines io.Reader, bad func(int, string)) (count int, sha string, err error) {
 	from, to := io.Pipe()

@@ -178,6 +178,58 @@ func TestABatchOverLines(t *testing.T) {
 	})
 }
 
+// A check is given its line, of a long one where it is; one that sees the line decides the same after a restart and in a replay.
+func TestACheckOverLinesSeesItsLine(t *testing.T) {
+	p, err := script.BundleText("flow.ts", `import { batch, lines, log, t } from "loopkeeper";
+export default async function flow(input: any) {
+  const long: string[] = [];
+  let sent = 0;
+  const made = await batch({ items: lines(input), model: "small:8b", prompt: "{{item}}", schema: t.object({ of: t.string() }),
+    check: (value, line: any, i) => {
+      if (line.line) long.push(line.name + " " + line.ref.length + " " + line.bytes + " " + line.line);
+      else if (value.of !== "line " + line.n || line.n !== i) return "line " + i + " is " + JSON.stringify(line);
+      if (i % 10 !== 3 || sent > 4) return true;
+      sent++;
+      return "once more";
+    } });
+  return { made: made.succeeded, long, sent };
+}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 60
+	long := `"` + strings.Repeat("x", mostAbout-2) + `"`
+	var text strings.Builder
+	for i := range n {
+		if i == 40 {
+			text.WriteString(long + "\n")
+			continue
+		}
+		fmt.Fprintf(&text, "{\"n\": %d}\r\n", i)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		f := newFarm(1)
+		f.widen(10)
+		f.takes = func(Attempt) time.Duration { return time.Second }
+		f.answer = ofLine
+		r := newRig(t, f, Options{})
+		id := r.submit(p, r.lines(text.String()))
+		for range 3 {
+			time.Sleep(1500 * time.Millisecond)
+			r.e.Stop()
+			r.start()
+		}
+		v := r.wait(id)
+		want := fmt.Sprintf(`{"long":["data.jsonl 64 %d 41"],"made":60,"sent":5}`, mostAbout+1)
+		if got := r.output(id, "result"); v.Status != run.Completed || got != want || v.Calls != n+5 {
+			t.Errorf("%s after %d calls: %.500s %s %.500v", v.Status, v.Calls, got, v.Error, v.Failures)
+		}
+		if again, err := r.e.Replay(t.Context(), id); err != nil || again.Divergence != nil {
+			t.Errorf("the replay: %+v, %v", again, err)
+		}
+	})
+}
+
 func TestABatchOverLinesThatAreNotThere(t *testing.T) {
 	p := overLinesProgram(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 type delivery struct {
 	at   run.Delivery
 	what run.Settled
+	line *run.Line // of a check: what its value was made of, where the script does not have it
 }
 
 // durable says whether it needs nothing that may only come with this turn's commit.
@@ -34,7 +35,7 @@ func settled(s *run.State, at run.Delivery) delivery {
 	if err != nil { // a value that does not marshal came from a worker as JSON, so this cannot be
 		what = run.Settled{Failure: &run.Failure{Kind: "internal", Message: err.Error(), Advice: run.Never}}
 	}
-	return delivery{at, what}
+	return delivery{at, what, s.CheckedLine(at)}
 }
 
 // What is replayed goes to the script in parts, so that neither the loop is held up nor memory filled by all of it.
@@ -109,7 +110,7 @@ func (p *player) feed(ctx context.Context, part []delivery, out *reaction) (hear
 			return heard, err
 		}
 		given = append(given, d)
-		if size += len(d.Value); size < partBytes && i+1 < len(part) {
+		if size += len(d.Value) + len(d.About); size < partBytes && i+1 < len(part) {
 			continue
 		}
 		yields, err := p.session.DeliverAll(ctx, given)
@@ -131,6 +132,13 @@ func (p *player) feed(ctx context.Context, part []delivery, out *reaction) (hear
 // open makes a delivery what the script is given.
 func (p *player) open(ctx context.Context, n delivery) (script.Delivery, error) {
 	out := script.Delivery{Pos: n.at.Pos, Time: n.at.Time, Value: n.what.Value, Check: n.at.Check, Item: n.at.Item}
+	if n.line != nil {
+		about, err := p.e.about(ctx, *n.line)
+		if err != nil {
+			return out, fmt.Errorf("read what is checked of step %d: %w", n.at.Pos, err)
+		}
+		out.About = about
+	}
 	switch load := n.what.Load; {
 	case n.what.Failure != nil:
 		out.Err = &script.CallError{Kind: n.what.Failure.Kind, Message: n.what.Failure.Message, Step: n.at.Pos}

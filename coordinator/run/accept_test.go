@@ -186,7 +186,7 @@ func TestACallSaysWhereItsLineIs(t *testing.T) {
 	tp := newTape(t)
 	tp.do(Yield{Requests: []Request{{Kind: KindBatch, Lines: &Lines{Count: 3, Index: "ee"},
 		Body: json.RawMessage(`{"evaluate":{"criteria":["c"],"model":"j"},"items":{"lines":{"bytes":40,"name":"d","ref":"dd"}},"model":"m","prompt":"{{item}}"}`)}}})
-	want := Line{Ref: "dd", Index: "ee", At: 2}
+	want := Line{Ref: "dd", Name: "d", Index: "ee", At: 2}
 	id := tp.place(0, 2, "n")
 	work, err := tp.s.Call(id)
 	if err != nil || work.Kind != KindGenerate || work.Body != nil || work.Line == nil || *work.Line != want {

@@ -107,6 +107,15 @@ func (s *State) CheckValue(d Delivery, p Payload) (Settled, error) {
 	return Settled{}, fmt.Errorf("event %d has no result that is checked", d.Event)
 }
 
+// CheckedLine is the line that the value of a check delivery was made of, nil when its item is none: then the script knows the item.
+func (s *State) CheckedLine(d Delivery) *Line {
+	st, it := s.item(d.Pos, d.Item)
+	if it == nil || !d.Check || st.spec == nil || st.spec.lines == nil {
+		return nil
+	}
+	return st.spec.lines.at(d.Item)
+}
+
 func (st *Step) name() string {
 	if st.Label != "" {
 		return st.Label

@@ -115,6 +115,7 @@ type Variation struct {
 // Line is one line of an artifact. Who sends the call reads it, by the index.
 type Line struct {
 	Ref   string // SHA-256 of the artifact
+	Name  string // of the artifact
 	Index string // SHA-256 of its index, see Lines
 	At    int    // from 0
 }
@@ -130,7 +131,7 @@ func (s *State) Call(a AttemptID) (Call, error) {
 	}
 	c := Call{Kind: st.Kind, Request: st.Shared, Body: st.spec.body(st.Kind, a.Item)}
 	if l := st.spec.lines; l != nil {
-		c.Line = &Line{Ref: l.Ref, Index: l.Index, At: a.Item}
+		c.Line = l.at(a.Item)
 	}
 	switch {
 	case a.Phase == Judge:

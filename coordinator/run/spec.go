@@ -71,6 +71,9 @@ type lineSpec struct {
 	Lines
 }
 
+// at is line i.
+func (l *lineSpec) at(i int) *Line { return &Line{Ref: l.Ref, Name: l.Name, Index: l.Index, At: i} }
+
 // judgeSpec asks that another call accepts an item's result.
 type judgeSpec struct {
 	Criteria []panel.Criterion `json:"criteria"`

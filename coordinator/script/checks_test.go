@@ -130,3 +130,18 @@ generate {"feedback":["3 is odd"],"model":"m","prompt":"p","schema":{}}`)
 	y := r.value(2, "8")
 	want(t, string(y.End.Value), `[8,4,"sent_back",["5 is odd"]]`)
 }
+
+// The lines of a batch are not in the script, so that a check is handed its own.
+func TestACheckOverLinesIsGivenItsLine(t *testing.T) {
+	onBoth(t, func(t *testing.T, host Host) {
+		r := started(t, host, `import { batch, lines } from "loopkeeper";
+export default (input: any) => batch({ model: "m", prompt: "{{item}}", items: lines(input), schema: {},
+  check: (value: any, item: any, i) => value.n === item.n || i + ": " + JSON.stringify(item) });`, `{"bytes":9,"name":"a.jsonl","ref":"aa"}`)
+		about := func(i int, value, line string) string {
+			return answers(r.deliver(Delivery{Pos: 0, Item: i, Check: true, Value: json.RawMessage(value), About: json.RawMessage(line)}))
+		}
+		want(t, about(7, `{"n":12345678901234567890}`, `{"n":12345678901234567890}`), `{"pos":0,"item":7,"passed":true}`)
+		want(t, about(8, `{"n":1}`, `{"b":2,"a":1}`), `{"pos":0,"item":8,"passed":false,"reasons":["8: {\"a\":1,\"b\":2}"]}`)
+		want(t, about(0, `{"n":1}`, `"a text"`), `{"pos":0,"passed":false,"reasons":["0: \"a text\""]}`)
+	})
+}

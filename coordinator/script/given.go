@@ -24,7 +24,7 @@ func (v *vm) given(text json.RawMessage) (goja.Value, []any, error) {
 }
 
 // delivered is a delivery as the library reads it: {pos, value, objects} with every object of the value, or {pos, err}; what a check is asked is
-// {pos, item, value}.
+// {pos, item, value}, and about where the script does not have the item.
 func (v *vm) delivered(d Delivery) (goja.Value, error) {
 	if v.version < valuesSince {
 		text, err := settled(d)
@@ -38,6 +38,9 @@ func (v *vm) delivered(d Delivery) (goja.Value, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	case d.Check && len(d.About) > 0:
+		about, _, err := v.given(d.About)
+		return v.border.object("pos", d.Pos, "item", d.Item, "value", value, "about", about), err
 	case d.Check:
 		return v.border.object("pos", d.Pos, "item", d.Item, "value", value), nil
 	default:

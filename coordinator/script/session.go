@@ -66,6 +66,7 @@ type Delivery struct {
 	Err   *CallError      `json:"err,omitempty"`
 	Check bool            `json:"check,omitempty"` // the script is to judge Value; the request stays open
 	Item  int             `json:"item,omitempty"`  // which item's value that is
+	About json.RawMessage `json:"about,omitempty"` // of a check: what the item is, where the script does not have it
 }
 
 // CallError is a step's failure as the script sees it: the promise rejects with an Error that has these fields.

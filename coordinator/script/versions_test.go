@@ -70,6 +70,29 @@ approve {"show":[{"at":"1970-01-01T00:00:00.000Z"}],"title":"go on?"}`)
 	})
 }
 
+// testdata/interface3.js was bundled by the last library that gave a check over lines no item: it goes on so, whatever it is given.
+func TestAProgramThatIsGivenNoLinesStillRuns(t *testing.T) {
+	code, err := os.ReadFile("testdata/interface3.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	onBoth(t, func(t *testing.T, host Host) {
+		s, y, err := host.Start(context.Background(), Start{Program: Program{Name: "flow.ts", Code: code}, Seed: 7, Clock: anchor,
+			Input: json.RawMessage(`{"file":{"bytes":9,"name":"a.jsonl","ref":"aa"}}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		r := &run{t, s, y, anchor}
+		want(t, lines(y.Requests), `batch {"check":true,"items":{"lines":{"bytes":9,"name":"a.jsonl","ref":"aa"}},"model":"m","prompt":"{{item}}","schema":{}}`)
+		got := r.deliver(Delivery{Pos: 0, Item: 4, Check: true, Value: json.RawMessage(`4`), About: json.RawMessage(`{"n":4}`)})
+		want(t, answers(got), `{"pos":0,"item":4,"passed":true}`)
+		want(t, lines(r.value(0, `{"coverage":1,"failed":0,"handle":0,"succeeded":5,"total":5}`).Requests), `generate {"check":true,"item":{"n":2},"model":"m","prompt":"p","schema":{}}`)
+		want(t, answers(r.ask(1, 0, `{"n":2}`)), `{"pos":1,"passed":true}`)
+		want(t, string(r.value(1, `{"n":2}`).End.Value), `[5,{"n":2}]`)
+	})
+}
+
 // A run of a later version is not broken: it waits for a loopkeeper that knows its interface.
 func TestAProgramOfALaterInterfaceIsNotRun(t *testing.T) {
 	p := bundled(t, `export default () => 1`)

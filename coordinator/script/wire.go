@@ -17,7 +17,7 @@ const maxMessage = 64 << 20
 
 // protocolVersion is the version of the messages between a host and its child. The two are the same program, but for a
 // coordinator that goes on running while its file is replaced by another version.
-const protocolVersion = 2
+const protocolVersion = 3
 
 // question is what a host asks its child, one JSON line each. Exactly one field beside Version and Limits is set.
 type question struct {
@@ -50,13 +50,13 @@ func parts(ds []Delivery) iter.Seq[[]Delivery] {
 	return func(yield func([]Delivery) bool) {
 		from, size := 0, 0
 		for i, d := range ds {
-			if i > from && (i-from == replayPart || size+len(d.Value) > replayBytes) {
+			if i > from && (i-from == replayPart || size+len(d.Value)+len(d.About) > replayBytes) {
 				if !yield(ds[from:i]) {
 					return
 				}
 				from, size = i, 0
 			}
-			size += len(d.Value)
+			size += len(d.Value) + len(d.About)
 		}
 		if from < len(ds) {
 			yield(ds[from:])

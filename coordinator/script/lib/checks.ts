@@ -28,11 +28,11 @@ export async function asked<T>(
 }
 
 /** Answers the host's question whether a value of the call at a position is good. */
-export async function answer({ pos, item, value }: { pos: number; item: number; value: any }): Promise<string> {
+export async function answer({ pos, item, value, about }: { pos: number; item: number; value: any; about?: unknown }): Promise<string> {
   const at = open.get(pos);
   if (!at) throw new Error(`no check is under way for step ${pos}`);
   if (at.plainText) withoutFacts(value);
-  const reasons = reasonsOf(await at.judging(value, at.items[item], item));
+  const reasons = reasonsOf(await at.judging(value, item < at.items.length ? at.items[item] : about, item));
   return canonical(reasons.length === 0 ? { passed: true } : { passed: false, reasons }, "the check");
 }
 
