@@ -69,7 +69,7 @@ func (a *app) facts(ctx context.Context) doctor.Facts {
 	looking.Go(func() { f.Ollama = ollamaFacts(ctx, c.Worker.Ollama) })
 	var ofWorker, ofCoordinator []doctor.Mode
 	looking.Go(func() { f.Port, ofWorker = portFacts(ctx, c.Worker.Listen, c.Fleet) })
-	looking.Go(func() { ofCoordinator = a.coordinatorModes(ctx) })
+	looking.Go(func() { ofCoordinator, f.Roles = a.coordinatorFacts(ctx) })
 	usable, skipped, err := discovery.Usable(c.Discovery.Interfaces)
 	f.Network = doctor.Network{Skipped: skipped, Err: reason(err)}
 	for _, i := range usable {

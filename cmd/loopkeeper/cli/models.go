@@ -43,6 +43,7 @@ type model struct {
 	Loaded       []loadedModel `json:"loaded"`
 	Modes        []modelMode   `json:"modes"`   // how values are asked for, as far as that was found out
 	Pins         []string      `json:"pins"`    // machines that keep it loaded, as in the settings
+	Roles        []string      `json:"roles"`   // that it plays, as in the settings
 	Waiting      int64         `json:"waiting"` // items
 	WaitingFor   string        `json:"waiting_for"`
 	Simulated    bool          `json:"simulated"`
@@ -83,7 +84,7 @@ func models(r *coordinatorv1.ListNodesResponse) []model {
 		for _, m := range n.GetReport().GetModels() {
 			one := byName[m.GetName()]
 			if one == nil {
-				one = &model{Name: m.GetName(), Quantization: m.GetQuantization(), Embedding: m.GetEmbedding(), Nodes: []string{}, Loaded: []loadedModel{}, Modes: []modelMode{}, Pins: []string{}}
+				one = &model{Name: m.GetName(), Quantization: m.GetQuantization(), Embedding: m.GetEmbedding(), Nodes: []string{}, Loaded: []loadedModel{}, Modes: []modelMode{}, Pins: []string{}, Roles: []string{}}
 				byName[m.GetName()] = one
 			}
 			one.SizeBytes = max(one.SizeBytes, m.GetFileBytes())
@@ -111,6 +112,13 @@ func models(r *coordinatorv1.ListNodesResponse) []model {
 	for _, p := range r.GetPins() {
 		if one := byName[tagged(p.GetModel())]; one != nil {
 			one.Pins = p.GetNodes()
+		}
+	}
+	for _, role := range r.GetRoles() {
+		for _, name := range role.GetModels() {
+			if one := byName[tagged(name)]; one != nil {
+				one.Roles = append(one.Roles, role.GetName())
+			}
 		}
 	}
 	var out []model
@@ -148,11 +156,11 @@ func (a *app) printModels(r *coordinatorv1.ListNodesResponse) error {
 	}
 	var findings []*coordinatorv1.Finding
 	for _, f := range r.GetFindings() {
-		if f.GetModel() != "" {
+		if f.GetModel() != "" || aboutRoles(f) {
 			findings = append(findings, f)
 		}
 	}
-	return a.printText(modelTable(s, all, time.Now()) + ui.Notes(s, modelNotes(all, r.GetPins())) + ui.Findings(s, findings) + ui.Suggestions(s, r.GetSuggestions()))
+	return a.printText(modelTable(s, all, time.Now()) + ui.Notes(s, modelNotes(all, r)) + ui.Findings(s, findings) + ui.Suggestions(s, r.GetSuggestions()))
 }
 
 func modelTable(s ui.Style, all []model, now time.Time) string {
@@ -196,8 +204,13 @@ func (m model) formats() string {
 	return strings.Join(words, "; ")
 }
 
+// aboutRoles says whether a finding is about those who play a role.
+func aboutRoles(f *coordinatorv1.Finding) bool {
+	return strings.HasPrefix(f.GetCode(), "role_") || strings.HasPrefix(f.GetCode(), "judges_")
+}
+
 // modelNotes are what models are beside their numbers: what is pinned and where, which only make embeddings, which are simulated.
-func modelNotes(all []model, pins []*coordinatorv1.Pin) (notes []string) {
+func modelNotes(all []model, r *coordinatorv1.ListNodesResponse) (notes []string) {
 	list := func(lead string, is func(model) bool) {
 		var names []string
 		for _, m := range all {
@@ -213,11 +226,14 @@ func modelNotes(all []model, pins []*coordinatorv1.Pin) (notes []string) {
 		}
 	}
 	var pinned []string
-	for _, p := range pins {
+	for _, p := range r.GetPins() {
 		pinned = append(pinned, p.GetModel()+" to "+strings.Join(p.GetNodes(), " and "))
 	}
 	if len(pinned) > 0 {
 		notes = append(notes, "Pinned: "+strings.Join(pinned, ", "))
+	}
+	for _, role := range r.GetRoles() {
+		notes = append(notes, "Role "+role.GetName()+": "+strings.Join(role.GetModels(), ", "))
 	}
 	list("Embeddings only", func(m model) bool { return m.Embedding })
 	list("Simulated", func(m model) bool { return m.Simulated })

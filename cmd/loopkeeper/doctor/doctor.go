@@ -37,7 +37,8 @@ type Facts struct {
 	Data     Data
 	Port     Port
 	Network  Network
-	Modes    []Mode // that are known of models, where a worker or a coordinator runs here
+	Roles    []Finding // about roles and judges, as a coordinator that runs here sees them
+	Modes    []Mode    // that are known of models, where a worker or a coordinator runs here
 }
 
 // Settings are those of loopkeeper that others depend on.
@@ -84,7 +85,7 @@ type Network struct {
 
 // Examine returns the findings in the order in which things depend on each other.
 func Examine(f Facts) []Finding {
-	return slices.Concat(settings(f.Settings), hardware(f.Hardware), server(f.Ollama), modes(f.Modes), graphics(f.Hardware, f.Ollama), variables(f.Ollama.Env, f.Settings), data(f.Data), port(f.Port, f.Settings),
+	return slices.Concat(settings(f.Settings), hardware(f.Hardware), server(f.Ollama), modes(f.Modes), f.Roles, graphics(f.Hardware, f.Ollama), variables(f.Ollama.Env, f.Settings), data(f.Data), port(f.Port, f.Settings),
 		network(f.Network, f.Settings))
 }
 
