@@ -35,7 +35,7 @@ func (a *app) bodies(ctx context.Context, c *client, items []input) ([]any, erro
 			continue
 		}
 		group.Go(func() error {
-			r, err := upload(ctx, c, item.path)
+			r, err := upload(ctx, c, item)
 			out[i] = r
 			done <- struct{}{}
 			return err
@@ -71,11 +71,11 @@ func (a *app) showUploads(done <-chan struct{}, total int) {
 	}
 }
 
-// upload stores one text or image with the coordinator.
-func upload(ctx context.Context, c *client, path string) (ref, error) {
-	body, err := readBody(path, true)
+// upload stores one text or image with the coordinator, under its key.
+func upload(ctx context.Context, c *client, item input) (ref, error) {
+	body, err := readBody(item.path, true)
 	if err != nil {
 		return ref{}, err
 	}
-	return uploadFrom(ctx, c, path, strings.NewReader(body))
+	return uploadFrom(ctx, c, item.key, strings.NewReader(body))
 }
