@@ -126,6 +126,7 @@ type approval struct {
 type reply struct {
 	Answer   json.RawMessage `json:"answer"`
 	By       string          `json:"by"`
+	Comment  string          `json:"comment,omitempty"`
 	TimedOut bool            `json:"timed_out"`
 }
 
@@ -148,7 +149,7 @@ func (c Settle) decide(s *State, _ time.Time) ([]Payload, error) {
 		if err := st.spec.suits(c.Answer); err != nil {
 			return nil, err
 		}
-		v = reply{Answer: c.Answer, By: c.By}
+		v = reply{Answer: c.Answer, By: c.By, Comment: c.Comment}
 	} else if c.Outcome != Approved && c.Outcome != Rejected {
 		return nil, fmt.Errorf("%w: an approval is %s or %s", ErrAnswer, Approved, Rejected)
 	}

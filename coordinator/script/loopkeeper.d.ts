@@ -481,6 +481,8 @@ declare module "loopkeeper" {
   export interface Answer<T> {
     readonly answer: T;
     readonly by: string;
+    /** What was said beside the answer, if anything. */
+    readonly comment?: string;
     readonly timed_out: boolean;
   }
 
@@ -536,7 +538,10 @@ declare module "loopkeeper" {
     passed(): Gate;
     /** Goes back to an earlier phase of this run, which is given the reason. */
     sent_back(target: string, reason: string): Gate;
-    /** A person decides. A yes goes on; a no goes back, or ends the pipeline where no `back_to` is given. */
+    /**
+     * A person decides, and is asked with the reason: "pass", "back to …", which is the phase of `back_to` or else any earlier one, or "stop", which ends
+     * the pipeline. A comment on the answer is why a phase has to be done again.
+     */
     needs_human(reason: string, options?: { back_to?: string }): Gate;
     /** What an evaluation says, as a gate. */
     of(evaluation: Pick<Evaluation, "verdict" | "reasons">, options?: { back_to?: string }): Gate;

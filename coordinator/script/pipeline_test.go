@@ -34,8 +34,8 @@ func TestAPipelineDoesWhatThePhaseMachineSays(t *testing.T) {
 	want(t, lines(r.value(5, `{"answer":"B","by":"ann","timed_out":false}`).Requests), `phase {"done":{"outcome":"passed","phase":"clarify"},"pipeline":"dev"}`)
 	want(t, lines(r.value(6, `{"phase":"design","reasons":[],"round":2}`).Requests), `generate {"model":"m","prompt":"B2 R 2 vague","schema":{}}`)
 	want(t, lines(r.value(7, `"bold"`).Requests), `phase {"done":{"outcome":"needs_human","phase":"design","reason":"it is bold"},"pipeline":"dev"}`)
-	want(t, lines(r.value(8, `{"phase":"design","reasons":[],"round":2}`).Requests), `approve {"text":"it is bold","title":"dev: design","will":"A yes goes on. A no goes back to clarify."}`)
-	want(t, lines(r.value(9, `{"by":"ann","comment":"","outcome":"approved","timed_out":false}`).Requests), `phase {"done":{"outcome":"passed","phase":"design"},"pipeline":"dev"}`)
+	want(t, lines(r.value(8, `{"phase":"design","reasons":[],"round":2}`).Requests), asksAPerson)
+	want(t, lines(r.value(9, `{"answer":"pass","by":"ann","timed_out":false}`).Requests), `phase {"done":{"outcome":"passed","phase":"design"},"pipeline":"dev"}`)
 	want(t, lines(r.value(10, `{"phase":"build","reasons":[],"round":1}`).Requests), `generate {"model":"m","prompt":"boldx","schema":{}}
 generate {"model":"m","prompt":"boldy","schema":{}}`)
 	r.value(11, `1`)
@@ -80,10 +80,39 @@ func TestAPhaseIsGivenUpWhileAPersonIsAsked(t *testing.T) {
 	r.value(6, `{"answer":"A","by":"ann","timed_out":false}`)
 	r.value(7, `{"phase":"design","reasons":[],"round":2}`)
 	r.value(8, `"bold"`)
-	want(t, lines(r.value(9, `{"phase":"design","reasons":[],"round":2}`).Requests), `approve {"text":"it is bold","title":"dev: design","will":"A yes goes on. A no goes back to clarify."}`)
-	// And here a person says no.
-	want(t, lines(r.value(10, `{"by":"ann","comment":"too bold","outcome":"rejected","timed_out":false}`).Requests),
+	want(t, lines(r.value(9, `{"phase":"design","reasons":[],"round":2}`).Requests), asksAPerson)
+	// And here a person sends it back.
+	want(t, lines(r.value(10, `{"answer":"back to clarify","by":"ann","comment":"too bold","timed_out":false}`).Requests),
 		`phase {"done":{"outcome":"sent_back","phase":"design","reason":"too bold","target":"clarify"},"pipeline":"dev"}`)
+}
+
+// asksAPerson is the question of flow's second phase when its gate leaves it to a person.
+const asksAPerson = `question {"choices":["pass","back to clarify","stop"],"label":"dev: design",` +
+	`"text":"dev, phase design: it is bold. Does it pass, go back (a comment says why), or stop here?"}`
+
+// Where the gate names no way back, every earlier phase is one; what the gate said is the reason where the person says none.
+func TestAPersonDecidesWhereAPhaseGoes(t *testing.T) {
+	const three = `import { gate, pipeline } from "loopkeeper";
+export default () => pipeline({ name: "dev", phases: [
+  { name: "a", run: () => 1 }, { name: "b", run: () => 2 }, { name: "c", run: () => 3, gate: () => gate.of({ verdict: "needs_human", reasons: ["x", "y"] }) } ] })`
+	for answer, wanted := range map[string]string{
+		`"back to b","by":"ann"`:                 `phase {"done":{"outcome":"sent_back","phase":"c","reason":"x; y","target":"b"},"pipeline":"dev"}`,
+		`"back to a","by":"ann","comment":"why"`: `phase {"done":{"outcome":"sent_back","phase":"c","reason":"why","target":"a"},"pipeline":"dev"}`,
+		`"pass","by":"ann"`:                      `phase {"done":{"outcome":"passed","phase":"c"},"pipeline":"dev"}`,
+		`"stop","by":"ann","comment":"enough"`:   "Error: phase c was stopped: enough",
+	} {
+		r := started(t, NewHost(Limits{}), three, `{}`)
+		for i, phase := range []string{"a", "b", "c", "c"} {
+			r.value(i, `{"phase":"`+phase+`","reasons":[],"round":1}`)
+		}
+		want(t, lines(r.last.Requests), `question {"choices":["pass","back to a","back to b","stop"],"label":"dev: c","text":"dev, phase c: x; y. Does it pass, go back (a comment says why), or stop here?"}`)
+		y := r.value(4, `{"answer":`+answer+`,"timed_out":false}`)
+		got := lines(y.Requests)
+		if y.End != nil && y.End.Failure != nil {
+			got = y.End.Failure.Message
+		}
+		want(t, got, wanted)
+	}
 }
 
 func TestAPhaseThatThrowsEndsThePipeline(t *testing.T) {

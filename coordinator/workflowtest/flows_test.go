@@ -59,6 +59,8 @@ func agreeable(w engine.Wait) *engine.Answer {
 	switch {
 	case w.Kind == engine.WaitApprove:
 		return &engine.Answer{Outcome: "approved", By: "ann"}
+	case len(w.Choices) > 0:
+		return &engine.Answer{Value: []byte(`"pass"`), By: "ann"}
 	case w.Schema != nil:
 		return &engine.Answer{Value: []byte(`{"passed":true,"seen":"all green"}`), By: "ann"}
 	default:
@@ -157,7 +159,7 @@ func TestEveryPhaseGoesBackWithItsReason(t *testing.T) {
 	}
 }
 
-// TestAPersonGoesBackInThePipeline in the middle of the end-to-end test, and says no to what is to be accepted.
+// TestAPersonGoesBackInThePipeline in the middle of the end-to-end test, and sends back what is to be accepted.
 func TestAPersonGoesBackInThePipeline(t *testing.T) {
 	c := newCoordinator(t, nil, developers(func(call) any { return nil }))
 	input, submitted := development(t, nil)
@@ -171,9 +173,12 @@ func TestAPersonGoesBackInThePipeline(t *testing.T) {
 				t.Error(err)
 			}
 			return nil
-		case w.Kind == engine.WaitApprove && !no:
+		case len(w.Choices) > 0 && !no:
 			no = true
-			return &engine.Answer{Outcome: "rejected", Comment: "I meant lines", By: "ann"}
+			if got := strings.Join(w.Choices, ", "); got != "pass, back to clarify, stop" || !strings.Contains(w.Title, "phase acceptance: Every goal is achieved, says the judge") {
+				t.Errorf("a person is asked %q: %s", w.Title, got)
+			}
+			return &engine.Answer{Value: []byte(`"back to clarify"`), Comment: "I meant lines", By: "ann"}
 		}
 		return agreeable(w)
 	})

@@ -69,7 +69,7 @@ func newAnswer(a *app) *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "ANSWER is JSON")
-	c.Flags().StringVar(&q.Comment, "comment", "", "`TEXT` for the ledger")
+	c.Flags().StringVar(&q.Comment, "comment", "", "`TEXT` for the script and the ledger")
 	return c
 }
 

@@ -2,7 +2,7 @@
 // module does what the answers to its `phase` requests say.
 import type * as api from "loopkeeper";
 import { call, here, onRollback } from "./host";
-import { approve } from "./waits";
+import { question } from "./waits";
 
 class Gated implements api.Gate {
   constructor(readonly outcome: api.Gate["outcome"], readonly reason?: string, readonly target?: string) {}
@@ -27,6 +27,8 @@ interface Done {
   target?: string;
   reason?: string;
 }
+
+const back = "back to "; // how a person is offered an earlier phase
 
 let active = false;
 
@@ -123,12 +125,16 @@ class Pipeline {
     if (outcome === "sent_back") return { phase, outcome, target: target ?? this.back(phase), reason };
     const move = await this.ask({ done: { phase, outcome, reason } });
     if (move.phase !== phase) return undefined;
-    const will = target ? `A no goes back to ${target}.` : "A no ends the pipeline.";
-    const answer = await approve({ title: `${this.request.name}: ${phase}`, text: reason, will: `A yes goes on. ${will}` });
-    if (answer.outcome === "approved") return { phase, outcome: "passed" };
-    const why = answer.comment || "a person said no";
-    if (target) return { phase, outcome: "sent_back", target, reason: why };
-    throw Object.assign(new Error(`phase ${phase} was rejected: ${why}`), { kind: "rejected" });
+    const earlier = target ? [target] : this.order.slice(0, this.order.indexOf(phase));
+    const { answer, comment } = await question({
+      label: `${this.request.name}: ${phase}`,
+      text: `${this.request.name}, phase ${phase}: ${reason || "nothing decides it"}. Does it pass, go back (a comment says why), or stop here?`,
+      choices: ["pass", ...earlier.map((name) => back + name), "stop"],
+    });
+    if (answer === "pass") return { phase, outcome: "passed" };
+    const why = comment || reason || "a person said so";
+    if (answer !== "stop") return { phase, outcome: "sent_back", target: answer.slice(back.length), reason: why };
+    throw Object.assign(new Error(`phase ${phase} was stopped: ${why}`), { kind: "rejected" });
   }
 
   private back(phase: string): never {
