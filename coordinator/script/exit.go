@@ -16,7 +16,7 @@ func exitFailure(ended *os.ProcessState, late bool, stderr string, limits Limits
 	case late:
 		return &Failure{Kind: Crashed, Message: "the script's process did not answer in time, and was ended; the machine may be overloaded or was asleep"}
 	case code == exitCPU:
-		return cpuFailure(limits.CPU)
+		return nativeFailure(limits.CPU)
 	case code == exitMemory, strings.Contains(stderr, "out of memory"), strings.Contains(stderr, "cannot allocate memory"):
 		return memoryFailure(limits.Memory)
 	case strings.Contains(stderr, "stack overflow"), strings.Contains(stderr, "stack exceeds"):

@@ -127,7 +127,7 @@ func guard(ctx context.Context, v *vm, limit time.Duration, run func() error) (e
 	}
 	var i interrupter
 	i.arm(v)
-	timer := time.AfterFunc(limit, func() { i.stop(cpuFailure(limit)) })
+	timer := time.AfterFunc(limit, func() { i.stop(cpuFailure(limit, limit)) })
 	cancelled := context.AfterFunc(ctx, func() { i.stop(&Failure{Kind: Crashed, Message: "given up"}) })
 	defer func() {
 		timer.Stop()
@@ -149,9 +149,23 @@ const (
 	memoryKnob = "script.memory_bytes"
 )
 
-func cpuFailure(limit time.Duration) *Failure {
-	return &Failure{Kind: CPULimit, Message: fmt.Sprintf("the script computed for more than %v without waiting for a primitive "+
-		"(the limit is %s); the line is where it was stopped", limit, cpuKnob)}
+// cpuFailure is a script that spun. On a busy machine its processor time took longer by the clock, which is what people see.
+func cpuFailure(limit, took time.Duration) *Failure {
+	return spun(limit, took, "the line is where it was stopped, or where its function begins")
+}
+
+// nativeFailure is one that could not be interrupted, so that nothing is known of where it was.
+func nativeFailure(limit time.Duration) *Failure {
+	return spun(limit, limit, "it was inside a built-in function, such as a regular expression, so that no line is known")
+}
+
+func spun(limit, took time.Duration, where string) *Failure {
+	clock := ""
+	if took > limit*3/2 {
+		clock = fmt.Sprintf(", which took %v on this busy machine,", took.Round(100*time.Millisecond))
+	}
+	return &Failure{Kind: CPULimit, Message: fmt.Sprintf("the script computed for more than %v of processor time%s without waiting for a primitive "+
+		"(the limit is %s); %s", limit, clock, cpuKnob, where)}
 }
 
 func panicFailure(panicked any) *Failure {

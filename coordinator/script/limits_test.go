@@ -54,6 +54,33 @@ func TestALoopInThisProcessIsInterrupted(t *testing.T) {
 	}
 }
 
+// A person sees the clock: where the limit took longer by it, the message says so. Where no line is known, none is promised.
+func TestWhatSpunSaysLimitTimeAndPlace(t *testing.T) {
+	v, err := newVM(1, anchor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &watchdog{limits: Limits{CPU: 10 * time.Second, Memory: 1 << 40}}
+	err = w.guard(v, func() error {
+		w.began = w.began.Add(-125 * time.Second)
+		w.check(0, w.cpuBefore+11*time.Second)
+		_, err := v.js.RunString("for (;;) {}")
+		return v.failure(err)
+	})
+	var f *Failure
+	if !errors.As(err, &f) || !strings.HasPrefix(f.Message, "the script computed for more than 10s of processor time, which took 2m5") ||
+		!strings.Contains(f.Message, "script.cpu") || !strings.Contains(f.Message, "the line is where it was stopped") {
+		t.Errorf("%v", err)
+	}
+	if m := cpuFailure(10*time.Second, 11*time.Second).Message; strings.Contains(m, "took") {
+		t.Errorf("on an idle machine: %s", m)
+	}
+	host := NewChildHost(ChildOptions{Command: []string{os.Args[0], childArgument}, Limits: Limits{CPU: 300 * time.Millisecond}})
+	if f := failedProgram(t, host, bundled(t, "export default () => /^((a+)+)\\1$/.test('a'.repeat(41) + '!')")); f.Line != 0 || !strings.Contains(f.Message, "no line is known") {
+		t.Errorf("inside a regular expression: %s", f)
+	}
+}
+
 // The CPU limit is for one step, not for the sum, and what stopped one step does not stop the next.
 func TestTheCPULimitStartsAnewAtEachStep(t *testing.T) {
 	v, err := newVM(1, anchor)

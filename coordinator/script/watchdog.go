@@ -13,6 +13,7 @@ type watchdog struct {
 	limits Limits
 	interrupter
 	cpuBefore time.Duration // CPU time of the process when the step began
+	began     time.Time     // when the step did
 	asked     time.Time     // when the step was interrupted
 	code      int           // with which the process is to end of that
 }
@@ -20,7 +21,7 @@ type watchdog struct {
 // guard runs a step of the script under watch.
 func (w *watchdog) guard(v *vm, step func() error) (err error) {
 	w.mu.Lock()
-	w.vm, w.cause, w.cpuBefore = v, nil, cpuTime()
+	w.vm, w.cause, w.cpuBefore, w.began = v, nil, cpuTime(), time.Now()
 	w.mu.Unlock()
 	defer func() {
 		w.disarm()
@@ -51,7 +52,7 @@ func (w *watchdog) check(memory int64, cpu time.Duration) {
 	case memory > w.limits.Memory:
 		w.stop(memoryFailure(w.limits.Memory), exitMemory)
 	case cpu-w.cpuBefore > w.limits.CPU:
-		w.stop(cpuFailure(w.limits.CPU), exitCPU)
+		w.stop(cpuFailure(w.limits.CPU, time.Since(w.began)), exitCPU)
 	}
 }
 
