@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"testing"
@@ -35,6 +36,12 @@ func fill(v reflect.Value, n *int) {
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
 		fill(v.Index(0), n)
+	case reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(key, n)
+		fill(value, n)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, value)
 	case reflect.Struct:
 		for i := range v.NumField() {
 			fill(v.Field(i), n)
@@ -73,9 +80,16 @@ func absent(m protoreflect.Message, path string) (out []string) {
 	return out
 }
 
+// judgedView has an evaluation among its steps, whose verdict is read.
+func judgedView() engine.View {
+	v := filled[engine.View]()
+	v.Steps[0].Verdict = json.RawMessage(`{"verdict":"sent_back","rule":"code_failed"}`)
+	return v
+}
+
 // Whatever the contract has room for and the engine knows must arrive.
 func TestEveryFieldOfAViewArrives(t *testing.T) {
-	for _, m := range []proto.Message{runMessage(filled[engine.View]()), itemMessage(filled[engine.ItemView]()), outputMessage(filled[engine.Output]()),
+	for _, m := range []proto.Message{runMessage(judgedView()), itemMessage(filled[engine.ItemView]()), outputMessage(filled[engine.Output]()),
 		traceMessage(filled[ledger.Event]()), decision("r1", filled[engine.Explanation]()),
 		poolMessage(filled[scheduler.PoolFit]()), fitMessage(filled[scheduler.NodeFit]()), pullMessage("m", filled[pull.Progress]())} {
 		for _, name := range absent(m.ProtoReflect(), string(m.ProtoReflect().Descriptor().Name())) {

@@ -36,6 +36,7 @@ type rig struct {
 	client  coordinatorv1.CoordinatorServiceClient
 	steer   coordinatorv1.SteerServiceClient
 	library coordinatorv1.WorkflowServiceClient
+	judges  coordinatorv1.JudgeServiceClient
 }
 
 // newRig starts a coordinator and the machines, and waits until they are up.
@@ -71,7 +72,7 @@ func newRigWith(t *testing.T, settings func(*coordinator.Options), machines ...*
 		t.Fatal(err)
 	}
 	r.client, r.steer = coordinatorv1.NewCoordinatorServiceClient(conn), coordinatorv1.NewSteerServiceClient(conn)
-	r.library = coordinatorv1.NewWorkflowServiceClient(conn)
+	r.library, r.judges = coordinatorv1.NewWorkflowServiceClient(conn), coordinatorv1.NewJudgeServiceClient(conn)
 	t.Cleanup(func() {
 		conn.Close()
 		if r.c != nil {
