@@ -302,6 +302,31 @@ func TestTwoAddressesOfOneNodeAreOneNode(t *testing.T) {
 	})
 }
 
+// Two workers that share a data folder have one id. They are not two addresses of one: the second is left out, and it is said why.
+func TestTwoWorkersWithOneIDAreTold(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *house) {
+		h.start("den:1", newMachine("den"))
+		attic := newMachine("den")
+		attic.describe.Name = "attic"
+		h.start("den:2", attic)
+		f := h.fleet(static("den:1", "den:2"))
+		settle(time.Minute)
+		nodes, why := f.View()
+		if len(nodes) != 1 || len(why) != 1 {
+			t.Fatalf("%+v %q", nodes, why)
+		}
+		for _, want := range []string{"attic", "the den", "the same data folder", "--data-dir"} {
+			if !strings.Contains(why[0], want) && !strings.Contains(nodes[0].Name, want) {
+				t.Errorf("%q does not say %q", why[0], want)
+			}
+		}
+		h.want(f, "den", scheduler.NodeUp)
+		if got := h.losses(); len(got) > 0 {
+			t.Errorf("it was lost: %v", got)
+		}
+	})
+}
+
 func TestAnnouncedAddressThatNobodyAnswersAtIsDropped(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *house) {
 		h.announce("gone:1")

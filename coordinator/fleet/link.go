@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"time"
 
@@ -120,7 +121,11 @@ func (f *Fleet) because(addr string, err error) {
 		why += " (next: " + e.Next[0] + ")"
 	}
 	if f.reasons[addr] != why {
-		f.o.Log.Info("no worker at address", "address", addr, "reason", why)
+		level := slog.LevelInfo
+		if e.Code == apierr.Conflict { // somebody has to change something
+			level = slog.LevelWarn
+		}
+		f.o.Log.Log(f.ctx, level, "no worker at address", "address", addr, "reason", why)
 	}
 	f.reasons[addr] = why
 }
@@ -141,7 +146,7 @@ func (f *Fleet) serve(addr, foundBy string) (id string, err error) {
 	ctx, cancel := context.WithCancel(f.ctx)
 	defer cancel()
 	if !f.adopt(d, addr, foundBy, client, cancel) {
-		return "", errTaken
+		return "", f.taken(d)
 	}
 	defer f.release(d.GetNodeId(), client)
 	f.because(addr, nil)
@@ -206,6 +211,19 @@ func (f *Fleet) adopt(d *workerv1.DescribeResponse, addr, foundBy string, client
 	f.o.Log.Info("node up", "node", n.id, "name", n.name, "address", addr, "found_by", n.foundBy)
 	f.notify()
 	return true
+}
+
+// taken says why the node that answers is held already: it has two addresses, or two workers were started on one data folder
+// and are taken for each other.
+func (f *Fleet) taken(d *workerv1.DescribeResponse) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := f.nodes[d.GetNodeId()]
+	if n == nil || n.name == d.GetName() && n.report.GetOllama().GetUrl() == d.GetReport().GetOllama().GetUrl() {
+		return errTaken
+	}
+	return apierr.New(apierr.Conflict, "the worker %s has the id of %s at %s: both were started on the same data folder", d.GetName(), n.name, n.address).
+		WithNext("loopkeeper worker --data-dir ANOTHER_FOLDER  # one for each worker on a machine")
 }
 
 // heard notes a sign of life; mu is held.
