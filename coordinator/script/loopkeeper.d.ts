@@ -448,8 +448,8 @@ declare module "loopkeeper" {
 
   /** What a question to a person has. With a time-out it needs to say what counts as the answer then. */
   export interface Asked {
-    /** What the person is shown. */
-    show?: readonly Body[];
+    /** What the person is shown: one thing, or a list. */
+    show?: Body | readonly Body[];
     timeout_seconds?: number;
     label?: string;
   }

@@ -11,6 +11,7 @@ func TestPrimitivesAskForWhatTheContractSays(t *testing.T) {
 	cases := map[string]struct{ call, request, value, got string }{
 		"sleep":          {`sleep(90)`, `sleep {"seconds":90}`, `null`, `null`},
 		"sleep until":    {`sleep({ until: new Date(Date.UTC(2026, 0, 3)), label: "night" })`, `sleep {"label":"night","until":"2026-01-03T00:00:00.000Z"}`, `null`, `null`},
+		"approve one":    {`approve({ title: "Send?", show: "Dear Ann" })`, `approve {"show":["Dear Ann"],"title":"Send?"}`, `{"by":"ann","comment":"","outcome":"approved","timed_out":false}`, `{"by":"ann","comment":"","outcome":"approved","timed_out":false}`},
 		"approve":        {`approve({ title: "Send?", will: "It is sent", show: [{ a: 1 }], timeout_seconds: 60, on_timeout: "rejected" })`, `approve {"on_timeout":"rejected","show":[{"a":1}],"timeout_seconds":60,"title":"Send?","will":"It is sent"}`, `{"by":"ann","comment":"no","outcome":"rejected","timed_out":false}`, `{"by":"ann","comment":"no","outcome":"rejected","timed_out":false}`},
 		"question":       {`question({ text: "Which?", choices: ["a", "b"] })`, `question {"choices":["a","b"],"text":"Which?"}`, `{"answer":"b","by":"ann","timed_out":false}`, `{"answer":"b","by":"ann","timed_out":false}`},
 		"tool":           {`tool("file.write", { path: "x" }, { retry: { attempts: 2 }, uses: ["disk"], label: "w" })`, `tool {"input":{"path":"x"},"label":"w","name":"file.write","retry":{"attempts":2},"uses":["disk"]}`, `{"bytes":3}`, `{"bytes":3}`},

@@ -20,7 +20,7 @@ func newWorker(a *app) *cobra.Command {
 		Long: "Lend this machine's Ollama to the coordinator of its fleet.\n\n" +
 			"The coordinator finds it by mDNS, or by `loopkeeper up --worker HOST:PORT` there. Without --insecure-lan it listens on\n" +
 			"this machine only. With it, anyone on the network can use the GPU: there are no certificates yet.",
-		Example: "  loopkeeper worker --insecure-lan\n  loopkeeper worker --ollama http://127.0.0.1:11435 --listen 127.0.0.1:7702 --name second",
+		Example: "  loopkeeper worker --insecure-lan\n  loopkeeper worker --ollama http://127.0.0.1:11435 --listen 127.0.0.1:7702 \\\n      --name second --data-dir ~/second  # another one on this machine",
 		Args:    cobra.NoArgs,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			a.own = o.apply

@@ -28,7 +28,7 @@ func Judges(s Style, list []*coordinatorv1.Judge, now time.Time) string {
 		t.Add(Line(j.GetModel()), Line(kind), gate(j), interval(j.GetPassed()), interval(j.GetFound()), percent(j.GetAbstained()), percent(j.GetLines()),
 			percent(j.GetFlipped()), percent(j.GetSame()), fmt.Sprintf("%d: ±%.2f", j.GetSubjects(), j.GetMargin()), Clock(j.GetTime().AsTime(), now), note)
 		if why := advice(j); why != "" {
-			notes = append(notes, Line(j.GetModel())+" "+why)
+			notes = append(notes, Line(j.GetModel())+": "+why)
 		}
 	}
 	out := t.String()
@@ -55,7 +55,7 @@ func advice(j *coordinatorv1.Judge) string {
 		why = append(why, "sends nothing back alone: of 100 good ones it would refuse "+hundredths(1-part(j.GetPassed())))
 	}
 	if part(j.GetFound()) < 0.8 {
-		why = append(why, "passes nothing: of 100 defects it would miss "+hundredths(1-part(j.GetFound())))
+		why = append(why, "its \"met\" counts for nothing: of 100 defects it would miss "+hundredths(1-part(j.GetFound())))
 	}
 	return strings.Join(why, ", and ")
 }

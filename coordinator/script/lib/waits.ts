@@ -9,11 +9,16 @@ export async function sleep(wait: number | { seconds?: number; until?: Date | st
 }
 
 export function approve(request: api.ApproveRequest): Promise<api.Approval> {
-  return call("approve", request);
+  return call("approve", shown(request));
 }
 
 export function question(request: api.QuestionRequest): Promise<api.Answer<any>> {
-  return call("question", request);
+  return call("question", shown(request));
+}
+
+// One thing to look at may stand for a list of one.
+function shown<R extends api.Asked>(request: R): R {
+  return request.show === undefined || Array.isArray(request.show) ? request : { ...request, show: [request.show] };
 }
 
 export function tool(name: string, input: unknown, options: api.ToolOptions = {}): Promise<any> {
