@@ -52,6 +52,13 @@ func plainField(r protoreflect.Message, f protoreflect.FieldDescriptor, raw bool
 			list = append(list, plainValue(v.List().Get(i), f, raw))
 		}
 		return list
+	case f.IsMap():
+		named := map[string]any{}
+		v.Map().Range(func(k protoreflect.MapKey, v protoreflect.Value) bool {
+			named[k.String()] = plainValue(v, f.MapValue(), raw)
+			return true
+		})
+		return named
 	case f.HasPresence() && !r.Has(f):
 		return nil
 	default:
