@@ -150,7 +150,7 @@ func (a *app) benchProgress(arms, parallel int, began time.Time) func(relay.Reco
 func (a *app) benchResult(o relay.Options, r relay.Result, out string) error {
 	s := relay.Sum(o, r)
 	if out != "" {
-		if err := os.WriteFile(out, []byte(s.Page(benchMade(o, r))), 0o644); err != nil {
+		if err := os.WriteFile(out, []byte(s.Page(benchMade(o, r), "")), 0o644); err != nil {
 			return apierr.Wrap(err, apierr.Unavailable, "write the page %s", out)
 		}
 		a.note("wrote %s", out)

@@ -14,8 +14,8 @@ const (
 	TableEnds   = "<!-- /loop -->\n"
 )
 
-// Page is the whole result in Markdown.
-func (s Summary) Page(made string) string {
+// Page is the whole result in Markdown. made says how it came about; more, which may be empty, follows.
+func (s Summary) Page(made, more string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# The loop in code, and the loop in a model\n\n%s\n\n%s\n", made, s.introduction())
 	fmt.Fprintf(&b, "## Tasks that ended well\n\n%s%s%s\n", TableBegins, s.Short(), TableEnds)
@@ -23,10 +23,30 @@ func (s Summary) Page(made string) string {
 	b.WriteString(s.losses())
 	fmt.Fprintf(&b, "\n## Pairs\n\nThe same tasks and seeds. *won* are those that only the first arm ended well, *lost* those that only the second did; p is McNemar's, exact, two-sided.\n\n%s", s.pairTable())
 	fmt.Fprintf(&b, "\n## What went wrong\n\n%s\n%s", legend, s.metrics())
-	fmt.Fprintf(&b, "\n## What it took\n\nOf one run, the mean. All arms have the same model and the same context of %d tokens, and turns of at most %d tokens.\n\n%s", s.Context, turnTokens, s.cost())
+	fmt.Fprintf(&b, "\n## What it took\n\nOf one run, the mean. A plan is one call, with the tokens of both its turns. Seconds are by the wall: other tasks at the same time and pauses before a second try count. All arms have the same model and the same context of %d tokens, and turns of at most %d tokens.\n\n%s", s.Context, turnTokens, s.cost())
 	fmt.Fprintf(&b, "\n## What code sent back\n\nOf the arms with the loop in code: calls that failed and were tried again, by kind; `argument` was refused by a check of the workflow.\n\n%s", s.failures())
 	fmt.Fprintf(&b, "\n## By family\n\n%s\n%s", families, s.byFamily())
-	return b.String()
+	b.WriteString(more)
+	return wrapped(b.String())
+}
+
+// lineWidth is where prose of a page is broken.
+const lineWidth = 140
+
+// wrapped breaks the lines of prose; tables, lists and marks stay as they are.
+func wrapped(page string) string {
+	var out []string
+	for _, line := range strings.Split(page, "\n") {
+		for len(line) > lineWidth && !strings.HasPrefix(line, "|") {
+			at := strings.LastIndex(line[:lineWidth], " ")
+			if at <= 0 {
+				break
+			}
+			out, line = append(out, line[:at]), line[at+1:]
+		}
+		out = append(out, line)
+	}
+	return strings.Join(out, "\n")
 }
 
 const legend = "Of the required calls: *dropped* were never made, *duplicated* were made again without need, *hallucinated* were asked for by nobody, *fabricated* are reported numbers that " +

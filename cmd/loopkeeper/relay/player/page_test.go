@@ -36,7 +36,7 @@ func TestPage(t *testing.T) {
 	o := relay.Options{Model: model, Sizes: []int{3, 5, 8, 20}, Tasks: 20, Tries: 1}
 	r := play(t, player.Usual, o)
 	s := relay.Sum(o, r)
-	if err := os.WriteFile(*page, []byte(s.Page(how())+judged(t)), 0o644); err != nil {
+	if err := os.WriteFile(*page, []byte(s.Page(how(), judged(t))), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(readme)
