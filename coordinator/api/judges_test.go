@@ -31,6 +31,9 @@ func TestRolesAreAdmittedShownAndLookedAfter(t *testing.T) {
 	if _, err := dry("planner"); err == nil || err.Code != apierr.NotFound || !strings.Contains(err.Message, "no model of the role planner can be used") || len(err.Next) == 0 {
 		t.Errorf("the role planner: %v", err)
 	}
+	if _, err := dry("judges"); err == nil || !strings.HasSuffix(err.Message, "; roles are judge, planner") {
+		t.Errorf("a role that is mistyped: %v", err)
+	}
 	nodes, err := r.client.ListNodes(t.Context(), &coordinatorv1.ListNodesRequest{})
 	if err != nil {
 		t.Fatal(err)

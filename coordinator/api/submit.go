@@ -178,13 +178,21 @@ func (s *Server) admitModel(snap scheduler.Snapshot, m string, asks bool, out *c
 	out.Fits = append(out.Fits, &coordinatorv1.ModelFit{Model: m, Explanation: explanation(m, why)})
 	switch {
 	case !ok && why.Wait == scheduler.WaitModel:
-		return apierr.New(apierr.NotFound, "%s", why.Summary).WithNext(pullCommand(m, why), "loopkeeper nodes")
+		return apierr.New(apierr.NotFound, "%s%s", why.Summary, s.rolesInstead(m)).WithNext(pullCommand(m, why), "loopkeeper nodes")
 	case !ok:
 		return cannotFit(why)
 	case why.Wait != "":
 		out.Notes = append(out.Notes, why.Summary)
 	}
 	return nil
+}
+
+// rolesInstead says which roles there are, to somebody who may have meant one: a model's name has a tag as a rule.
+func (s *Server) rolesInstead(model string) string {
+	if len(s.o.Roles) == 0 || strings.Contains(model, ":") {
+		return ""
+	}
+	return fmt.Sprintf("; roles are %s", strings.Join(sortedKeys(s.o.Roles), ", "))
 }
 
 // onlyEmbeds reports whether a model is one for embeddings wherever it is.
