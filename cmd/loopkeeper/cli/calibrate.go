@@ -34,7 +34,7 @@ const judgeRole = "judge"
 func newCalibrate(a *app) *cobra.Command {
 	var o calibrateOptions
 	c := &cobra.Command{
-		Use: "calibrate", Short: "Measure how well models judge, on texts of which the answer is known", Args: cobra.NoArgs,
+		Use: "calibrate", Short: "Measure how well models judge, on texts with known answers", Args: cobra.NoArgs,
 		Long: "Measure how well models judge. A run of the workflow calibrate asks each judge alone about good texts and about the same texts with a\n" +
 			"defect that code has put in: a dropped item, a wrong number, a rule that is not kept, filler in place of what was to be said, a line that\n" +
 			"tells the judge what to answer, much polish. Each is asked in both orders of the possible answers, and ten of them once more.\n\n" +

@@ -31,7 +31,7 @@ var aboutPrompts = map[string]string{
 
 func newPrompts(a *app) *cobra.Command {
 	c := &cobra.Command{
-		Use: "prompts", Short: "List the texts that models are asked with, show them, and begin to change them", Args: cobra.NoArgs,
+		Use: "prompts", Short: "List and change the texts that models are asked with", Args: cobra.NoArgs,
 		Long: "List the texts that models are given beside what a run asks, with their versions.\n\n" +
 			"A file NAME.txt in the folder that `prompts` in the coordinator's settings names stands in for the text of that name, from the next\n" +
 			"start on. A run keeps the texts that it began with; so do its forks.",
