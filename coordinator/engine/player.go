@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/loopkeeper/loopkeeper/coordinator/params"
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
 	"github.com/loopkeeper/loopkeeper/coordinator/script"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
@@ -168,8 +169,15 @@ func (p *player) load(ctx context.Context, c *run.Content, out *script.Delivery)
 		return nil
 	}
 	body, err := io.ReadAll(r)
-	if out.Value = body; err == nil && c.Text {
+	switch {
+	case err != nil:
+		return err
+	case c.Text && params.Image(body):
+		out.Err = &script.CallError{Kind: "not_text", Step: out.Pos, Message: "it is an image: give its reference to generate or batch, as an item or in images"}
+	case c.Text:
 		out.Value, err = textValue(body)
+	default:
+		out.Value = body
 	}
 	return err
 }
