@@ -49,7 +49,7 @@ func TestTheExamplesRun(t *testing.T) {
 		"letters.ts": {`{"people":[{"name":"A","about":"x"},{"name":"B","about":"y"}],` + someModel + `}`, "question generate approve sleep tool collected"},
 		"shorten.ts": {`{"path":"a.md","words":10,` + someModel + `}`, "tool read until generate"},
 		"nightly.ts": {`{"messages":{"lines":` + someFile + `},"small":"s","large":"l"}`, "batch page expect cover waive fallback"},
-		"feature.ts": {`{"wish":"w","rules":` + someFile + `,` + someModel + `,"judge":"j"}`, "phase generate question evaluate approve"},
+		"feature.ts": {`{"wish":"w","rules":` + someFile + `,` + someModel + `,"judge":"j"}`, "phase generate question evaluate"},
 		"answer.ts":  {`{"question":"q","folder":"f",` + someModel + `,"embedder":"e"}`, "plan embed spawn tool batch evaluate"},
 	}
 	files, err := filepath.Glob("../../examples/*.ts")

@@ -130,7 +130,11 @@ func (w *world) value(r Request, body map[string]any, checked bool) json.RawMess
 	case "approve":
 		v = map[string]any{"outcome": []string{"approved", "approved", "rejected"}[w.rng.IntN(3)], "by": "ann", "comment": "", "timed_out": false}
 	case "question":
-		v = map[string]any{"answer": "yes", "by": "ann", "timed_out": false}
+		answer := any("yes")
+		if choices, ok := body["choices"].([]any); ok {
+			answer = choices[w.rng.IntN(max(1, len(choices)-1))] // the last one is to stop
+		}
+		v = map[string]any{"answer": answer, "by": "ann", "timed_out": false}
 	case "tool":
 		v = map[string]any{"next": []any{nil, "t" + fmt.Sprint(r.Pos)}[w.rng.IntN(2)], "body": ref, "path": "p",
 			"items": []any{map[string]any{"path": "p", "kind": "file"}, map[string]any{"kind": "folder", "path": "q"}}}

@@ -28,6 +28,7 @@ interface Done {
   reason?: string;
 }
 
+const sentence = (text: string) => (/[.?!]$/.test(text) ? text : `${text}.`);
 const back = "back to "; // how a person is offered an earlier phase
 
 let active = false;
@@ -128,7 +129,7 @@ class Pipeline {
     const earlier = target ? [target] : this.order.slice(0, this.order.indexOf(phase));
     const { answer, comment } = await question({
       label: `${this.request.name}: ${phase}`,
-      text: `${this.request.name}, phase ${phase}: ${reason || "nothing decides it"}. Does it pass, go back (a comment says why), or stop here?`,
+      text: `${this.request.name}, phase ${phase}: ${sentence(reason || "nothing decides it")} Does it pass, go back (a comment says why), or stop here?`,
       choices: ["pass", ...earlier.map((name) => back + name), "stop"],
     });
     if (answer === "pass") return { phase, outcome: "passed" };
