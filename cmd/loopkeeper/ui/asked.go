@@ -63,6 +63,29 @@ func judgement(raw []byte) string {
 	return strings.Join(lines, "\n")
 }
 
+// concluded is a verdict among the values of a run, in words: who gave it, by which rule, and why. Its lines and what its judges said are
+// counted only; "" for a value that is none.
+func concluded(value map[string]any) string {
+	if value["verdict"] == nil || value["rule"] == nil || value["judges"] == nil {
+		return ""
+	}
+	raw, err := json.Marshal(value)
+	var v verdict
+	if err != nil || json.Unmarshal(raw, &v) != nil {
+		return ""
+	}
+	text := judges.Conclude(raw).String()
+	if text == "" {
+		return ""
+	}
+	lines := []string{Line(text)}
+	for _, r := range v.Reasons {
+		lines = append(lines, "reason: "+Line(r))
+	}
+	return strings.Join(append(lines, fmt.Sprintf("it rests on %s found in the source; the judges made %s", Plural(int64(len(v.Facts)), "line", "lines"),
+		Plural(int64(len(v.Opinions)), "remark", "remarks"))), "\n")
+}
+
 // said is a fact or an opinion: a quote with what it is to show, or a sentence.
 func said(raw json.RawMessage) string {
 	var v any

@@ -84,6 +84,9 @@ func object(v map[string]any) string {
 	if sha, ok := v["ref"].(string); ok && len(sha) == 64 {
 		return fmt.Sprintf("%v (%s bytes, artifact %.12s)", v["name"], number(v["bytes"]), sha)
 	}
+	if text := concluded(v); text != "" {
+		return text
+	}
 	var lines []string
 	for _, key := range slices.Sorted(maps.Keys(v)) {
 		text := Value(v[key])
