@@ -138,7 +138,15 @@ func criteria(name string, v any) error {
 	if all, ok := v.([]any); ok && len(all) == 0 {
 		return fmt.Errorf("%s: no criterion is given", name)
 	}
-	return list(criterion)(name, v)
+	if err := list(criterion)(name, v); err != nil {
+		return err
+	}
+	for _, c := range v.([]any) {
+		if more, ok := c.(map[string]any); !ok || more["must"] != false {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: none of them must hold, so everything would pass", name)
 }
 
 // criterion is a text, or says more about what it asks.

@@ -86,7 +86,11 @@ func (tp *tape) returns() { tp.t.Helper(); tp.do(Yield{End: &ScriptEnd{}}) }
 func (tp *tape) place(pos, item int, node string) AttemptID {
 	tp.t.Helper()
 	id := tp.s.Requests[pos].next(item)
-	tp.do(Place{AttemptID: id, Node: node, Model: "m", Digest: "d", Context: 4096, Why: "it is loaded there"})
+	digest := "d" // two models that judge are two digests
+	if st := tp.s.Requests[pos]; steps[st.Kind].work == model && st.judges(st.Items[item].phase()) {
+		digest = "d of " + st.Asked(item)
+	}
+	tp.do(Place{AttemptID: id, Node: node, Model: "m", Digest: digest, Context: 4096, Why: "it is loaded there"})
 	return id
 }
 

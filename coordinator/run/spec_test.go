@@ -97,3 +97,19 @@ func TestFieldsThatMakeNoSense(t *testing.T) {
 		}
 	}
 }
+
+// Criteria of which none must hold would pass everything.
+func TestSomethingMustHold(t *testing.T) {
+	for body, refused := range map[string]bool{
+		`{"criteria":[{"must":false,"text":"short"}],"model":"j","subject":"s"}`:         true,
+		`{"criteria":[{"must":false,"text":"short"},"dated"],"model":"j","subject":"s"}`: false,
+		`{"criteria":[{"absence":true,"text":"no names"}],"model":"j","subject":"s"}`:    false,
+		`{"criteria":[{"must":false,"text":"a"},{"must":false,"text":"b"}],"model":"j"}`: true,
+	} {
+		tp := newTape(t)
+		pos := tp.ask(KindEvaluate, body)
+		if got := tp.s.Requests[pos].Status == StepFailed; got != refused {
+			t.Errorf("%s: refused is %v", body, got)
+		}
+	}
+}

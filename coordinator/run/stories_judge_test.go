@@ -7,8 +7,8 @@ var benchRoles = map[string][]RoleModel{
 }
 
 // measured says of the first that it waves too much through, as long as it is that model with the worker's own texts.
-var measured = []Calibrated{{Model: "qwen3:8b", Digest: "d", N: 30, TPR: 0.9, TNR: 0.5}, {Model: "gemma3:12b", Digest: "d", N: 30, TPR: 0.9, TNR: 0.9},
-	{Model: "house-tune:1", Digest: "another", N: 30, TPR: 0.1, TNR: 0.1}, {Model: "house-tune:1", Digest: "d", Prompts: "other", N: 30}}
+var measured = []Calibrated{{Model: "qwen3:8b", Digest: "d of qwen3:8b", N: 30, TPR: 0.9, TNR: 0.5}, {Model: "gemma3:12b", Digest: "d of gemma3:12b", N: 30, TPR: 0.9, TNR: 0.9},
+	{Model: "house-tune:1", Digest: "another", N: 30, TPR: 0.1, TNR: 0.1}, {Model: "house-tune:1", Digest: "d of house-tune:1", Prompts: "other", N: 30}}
 
 var judgeStories = map[string]func(*tape){
 	"passed-by-two": func(tp *tape) { // the first is advisory, so a third is asked

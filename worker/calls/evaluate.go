@@ -80,7 +80,7 @@ func Evaluate(ctx context.Context, o Ollama, r EvaluateRequest) Evaluation {
 		return Evaluation{Outcome: Outcome{Kind: BadRequest, Message: "no criterion to evaluate by"}}
 	}
 	j := newJudge(o, r)
-	e := Evaluation{Outcome: Outcome{Kind: OK}, Flags: flags(r.Subject), Lines: j.lines.CountOf(len(r.Sources))}
+	e := Evaluation{Outcome: Outcome{Kind: OK}, Flags: r.flags(), Lines: j.lines.CountOf(len(r.Sources))}
 	if evidence.IsEmpty(r.Subject) {
 		e.Empty, e.Lines = true, 0
 		return e.sealed()
@@ -134,4 +134,17 @@ func (e Evaluation) sealed() Evaluation {
 // groundless says whether all that an answer rests on is nowhere.
 func (a Answer) groundless() bool {
 	return a.Said != CannotTell && a.Counted == CannotTell && len(a.Missing) > 0
+}
+
+// flags are what in the subject, and in what it was made from, may talk to a judge: a source is read before the subject.
+func (r EvaluateRequest) flags() []string {
+	out := flags(r.Subject)
+	for _, s := range r.Sources {
+		for _, f := range flags(s.Text) {
+			if f = "source_" + f; !slices.Contains(out, f) {
+				out = append(out, f)
+			}
+		}
+	}
+	return out
 }

@@ -3,6 +3,7 @@ package panel
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 )
 
 // Criterion is what must hold.
@@ -56,6 +57,9 @@ type Answer struct {
 	Unquoted  bool     `json:"unquoted,omitempty"`
 }
 
+// Subject is where a quote is from that stands in the subject itself; workers call no source so.
+const Subject = "subject"
+
 // Quote is a line that code found.
 type Quote struct {
 	Text string `json:"quote"`
@@ -78,9 +82,16 @@ type Asked struct {
 	Judgement
 }
 
-// shows says that an answer is proven: by a line, or by the absence that the criterion is about.
+// shows says that an answer is proven. "Met" is, by a line of the subject, or by the absence that the criterion is about: what only
+// stands in a source is what the subject may lack. "Not met" is by any line.
 func (a Answer) shows(what string) bool {
-	return a.Counted == what && (what == Met || len(a.Quotes) > 0)
+	if a.Counted != what {
+		return false
+	}
+	if what == Met {
+		return a.Unquoted || slices.ContainsFunc(a.Quotes, func(q Quote) bool { return q.In == Subject })
+	}
+	return len(a.Quotes) > 0
 }
 
 // saysMissing is a "not met" that rests on nothing that could be shown, and on nothing made up either: what is missing cannot be quoted.

@@ -43,8 +43,12 @@ const (
 	CountsTNR = 0.8  // below it a "met" counts for nothing: too much is waved through
 )
 
+// Least is how many subjects of each kind a judge has to be measured on before that says anything: of one or two, a single answer
+// decides.
+const Least = 10
+
 // Known says whether the judge was measured.
-func (c Calibration) Known() bool { return c.N > 0 }
+func (c Calibration) Known() bool { return c.N >= Least }
 
 // Vetoes says whether its "not met" decides.
 func (c Calibration) Vetoes() bool { return !c.Known() || c.TPR >= VetoTPR }

@@ -54,9 +54,10 @@ func Decide(c Case) Next {
 		return c.end(SentBack, RuleEmpty, []string{"there is nothing in it to judge"})
 	}
 	panel := Panel(c.Candidates, c.Author)
-	need := min(2, len(panel))
+	voices := len(panel) - c.twins()
+	need := min(2, voices)
 	t := c.tally()
-	more := c.further(len(panel) == 1, t)
+	more := c.further(voices == 1, t)
 	switch {
 	case len(t.shown) > 0:
 		return c.end(SentBack, RuleNotMet, t.shown)
@@ -67,8 +68,8 @@ func Decide(c Case) Next {
 	case len(c.Asked) > 0 && t.settled(need) && len(c.flags()) > 0:
 		return c.end(NeedsHuman, RuleFlagged, []string{"it holds " + strings.Join(c.flags(), " and ") + ", so no model's word passes it"})
 	case len(c.Asked) > 0 && t.settled(need):
-		return c.end(Passed, c.passing(panel), nil)
-	case len(panel) == 1 && len(t.missing) > 0:
+		return c.end(Passed, c.passing(panel, voices), nil)
+	case voices == 1 && len(t.missing) > 0:
 		return c.end(SentBack, RuleMissing, t.missing)
 	default:
 		rule, reasons := t.open()
@@ -108,9 +109,9 @@ func (c Case) sitting() []int {
 	return seats
 }
 
-func (c Case) passing(panel []int) string {
+func (c Case) passing(panel []int, voices int) string {
 	switch {
-	case len(panel) > 1:
+	case voices > 1:
 		return RuleMet
 	case c.Author != "" && c.Candidates[panel[0]].Family == c.Author:
 		return RuleMetAuthor

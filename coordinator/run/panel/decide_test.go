@@ -22,6 +22,9 @@ func missing() Answer { return Answer{Criterion: "dated", Said: NotMet, Counted:
 func forged() Answer {
 	return Answer{Criterion: "dated", Said: NotMet, Counted: CannotTell, Missing: []string{"never written"}}
 }
+func fromSource() Answer {
+	return Answer{Criterion: "dated", Said: Met, Counted: Met, Quotes: []Quote{{Text: "Monday, 3 May", In: "source 1", Line: 1}}}
+}
 func unsure() Answer { return Answer{Criterion: "dated", Said: CannotTell, Counted: CannotTell} }
 
 // asked lets the candidates answer in turn.
@@ -31,6 +34,13 @@ func asked(from []Candidate, answers ...Answer) []Asked {
 		out = append(out, Asked{Candidate: from[min(i, len(from)-1)], Judgement: Judgement{Answers: []Answer{a}}})
 	}
 	return out
+}
+
+func same(digest string, all []Asked) []Asked {
+	for i := range all {
+		all[i].Digest = digest
+	}
+	return all
 }
 
 func flagged(all []Asked, flags ...string) []Asked {
@@ -80,6 +90,9 @@ func TestTheRulesInOrder(t *testing.T) {
 		{"h: two of three will do", Case{Candidates: three, Asked: asked(three, unsure(), met(), met())}, Passed, RuleMet, 0},
 		{"i: a judge that waves through passes nothing", Case{Candidates: deaf, Asked: asked(deaf, met())}, NeedsHuman, RuleCalibration, 0},
 		{"i: but what it finds is found", Case{Candidates: deaf, Asked: asked(deaf, notMet())}, SentBack, RuleNotMet, 0},
+		{"a line of a source alone proves nothing about the subject", Case{Candidates: one, Asked: asked(one, fromSource(), fromSource())}, NeedsHuman, RuleCannotTell, 0},
+		{"a copy of a model under another name is one voice", Case{Candidates: two, Asked: same("d1", asked(two, met(), met()))}, Passed, RuleMetOne, 0},
+		{"and where there is a third, it is asked", Case{Candidates: three, Asked: same("d1", asked(three, met(), met()))}, "", "", 2},
 		{"the only judge misses something", Case{Candidates: one, Asked: asked(one, missing())}, SentBack, RuleMissing, 0},
 		{"another sits in the place of one who gives nothing", Case{Candidates: three, Out: []int{1}, Asked: asked(three, met())}, "", "", 2},
 		{"one judge less is not enough", Case{Candidates: two, Out: []int{0}, Asked: asked(two[1:], met())}, NeedsHuman, RuleCannotTell, 0},
@@ -154,6 +167,18 @@ func TestCriteriaAsRequestsHaveThem(t *testing.T) {
 	}
 	if v := Decide(Case{Criteria: dated, Candidates: three[:1], Asked: asked(three, missing())}).Verdict; v.Criteria[0].Result != NotMet || v.Criteria[0].By[0].Counted != CannotTell {
 		t.Errorf("%+v", v.Criteria)
+	}
+}
+
+// One or two subjects say nothing about a judge, neither good nor bad.
+func TestTooFewSubjectsAreNoMeasurement(t *testing.T) {
+	for _, c := range []struct {
+		in   Calibration
+		want string
+	}{{Calibration{N: 1, TPR: 1, TNR: 1}, "none"}, {Calibration{N: 1, TPR: 1}, "none"}, {Calibration{N: 30, TPR: 1, TNR: 1}, "good"}, {Calibration{N: 30, TPR: 1}, "advisory"}} {
+		if got := c.in.Word(); got != c.want {
+			t.Errorf("%+v is %s, want %s", c.in, got, c.want)
+		}
 	}
 }
 

@@ -1,6 +1,9 @@
 package panel
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // tally is what the answers so far come to, over the criteria that must hold.
 type tally struct {
@@ -46,6 +49,7 @@ type count struct {
 func (c Case) count(i int, k Criterion) (n count) {
 	for j, a := range c.Asked {
 		switch answer, worth := a.answer(i, k), a.on(k.Type); {
+		case c.twin(j): // one model's word counts once
 		case answer.shows(NotMet) && worth.Vetoes():
 			n.shown = append(n.shown, why(k, answer))
 		case answer.shows(NotMet), answer.saysMissing():
@@ -85,6 +89,23 @@ func (a Asked) answer(i int, k Criterion) Answer {
 // askedAgain says that a later answer of the same judge takes the place of answer j.
 func (c Case) askedAgain(j int) bool {
 	return j+1 < len(c.Asked) && c.Asked[j].Model == c.Asked[j+1].Model
+}
+
+// twin says that judge j is one of the earlier ones under another name: a copy has the same digest.
+func (c Case) twin(j int) bool {
+	return slices.ContainsFunc(c.Asked[:j], func(a Asked) bool {
+		return a.Digest != "" && a.Digest == c.Asked[j].Digest && a.Model != c.Asked[j].Model
+	})
+}
+
+// twins is how many of those asked are copies of others.
+func (c Case) twins() (n int) {
+	for j := range c.Asked {
+		if c.twin(j) {
+			n++
+		}
+	}
+	return n
 }
 
 // settled says that enough judges have seen every criterion met, and nobody the contrary.
