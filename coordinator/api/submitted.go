@@ -73,7 +73,7 @@ func keysOf(name string, in map[string]json.RawMessage) (out []run.Submitted) {
 		switch {
 		case len(keys) == len(items):
 			out = append(out, run.Submitted{Key: keys[i]})
-		case json.Unmarshal(item, &ref) == nil && ref.SHA256 != "" && ref.Name != "":
+		case json.Unmarshal(item, &ref) == nil && params.IsDigest(ref.SHA256) && ref.Name != "":
 			out = append(out, run.Submitted{Key: ref.Name})
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/loopkeeper/loopkeeper/coordinator/ledger"
+	"github.com/loopkeeper/loopkeeper/coordinator/params"
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	"github.com/loopkeeper/loopkeeper/scheduler"
@@ -241,7 +242,7 @@ func (e *Engine) Outputs(ctx context.Context, id string) ([]Output, error) {
 		for _, o := range s.Outputs {
 			view := Output{Name: o.Name, Value: o.Value, Sources: o.Sources, Inferred: o.Inferred}
 			var ref Ref
-			if json.Unmarshal(o.Value, &ref) == nil && ref.SHA256 != "" {
+			if json.Unmarshal(o.Value, &ref) == nil && params.IsDigest(ref.SHA256) {
 				view.Value, view.Ref = nil, &ref
 			}
 			out = append(out, view)
