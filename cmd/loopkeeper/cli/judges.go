@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -58,7 +57,7 @@ func (a *app) listJudges(ctx context.Context, c *client) error {
 	}
 	switch missing := r.GetUncalibrated(); {
 	case len(missing) > 0:
-		a.next("loopkeeper judges calibrate" + judgeFlags(missing))
+		a.next("loopkeeper judges calibrate --judge " + judgeList(missing))
 	case len(r.GetJudges()) == 0:
 		a.next("loopkeeper judges calibrate --judge MODEL", "loopkeeper models")
 	default:
@@ -69,16 +68,17 @@ func (a *app) listJudges(ctx context.Context, c *client) error {
 			}
 		}
 		if stale = distinct(stale); len(stale) > 0 {
-			a.next("loopkeeper judges calibrate" + judgeFlags(stale))
+			a.next("loopkeeper judges calibrate --judge " + judgeList(stale))
 		}
 	}
 	return a.printText(text)
 }
 
-func judgeFlags(models []string) string {
-	var b strings.Builder
-	for _, m := range models {
-		fmt.Fprintf(&b, " --judge %s", quote(m))
+// judgeList is what stands behind --judge.
+func judgeList(models []string) string {
+	quoted := make([]string, len(models))
+	for i, m := range models {
+		quoted[i] = quote(m)
 	}
-	return b.String()
+	return strings.Join(quoted, " --judge ")
 }

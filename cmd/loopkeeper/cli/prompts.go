@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -104,7 +103,8 @@ func (a *app) listPrompts(ctx context.Context, c *client, run string) error {
 	case run == "" && r.GetFolder() != "":
 		return a.printText("Files from " + ui.Line(r.GetFolder()) + " on the coordinator's machine\n")
 	case run == "":
-		a.next("loopkeeper prompts export FOLDER", "name the folder under `prompts` in the settings")
+		a.note("texts of your own stand in a folder that the settings name under `prompts`")
+		a.next("loopkeeper prompts export FOLDER")
 	}
 	return nil
 }
@@ -195,9 +195,8 @@ func (a *app) exportPrompts(dir string, names []string) error {
 		return err
 	}
 	if filepath.Clean(a.config.Prompts) != full {
-		a.next(fmt.Sprintf("prompts: %s  # in the settings of the coordinator", full), "loopkeeper up  # reads the files when it starts")
-	} else {
-		a.next("loopkeeper up  # reads the files when it starts")
+		a.note("for the settings of the coordinator: `prompts: %s`", full)
 	}
+	a.next("loopkeeper up  # reads the files when it starts")
 	return nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -102,12 +103,21 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	for _, near := range cmd.SuggestionsFor(name) {
 		line := cmd.CommandPath() + " " + near
 		if c, _, err := cmd.Find([]string{near}); err == nil {
-			_, needed := positionals(c.Use)
-			line = strings.Join(append([]string{line}, needed...), " ")
+			line = cmd.CommandPath() + " " + shortest(c.Use)
 		}
 		e.next = append(e.next, line)
 	}
 	return e
+}
+
+var (
+	optional     = regexp.MustCompile(` ?\[[^\]]*\]`)
+	alternatives = regexp.MustCompile(`\|\S*`)
+)
+
+// shortest is what a usage cannot do without, and the first of alternatives: a shell would take the bar between them for a pipe.
+func shortest(use string) string {
+	return strings.TrimRight(alternatives.ReplaceAllString(optional.ReplaceAllString(use, ""), ""), ".")
 }
 
 // usageError is a command line that was not understood.
