@@ -281,7 +281,7 @@ declare module "loopkeeper" {
     code?: readonly CodeCriterion[];
     /** What is judged. */
     subject: Body;
-    /** The model that wrote the subject: none of its family judges it while there is another. By default what the subject says of itself. */
+    /** The model that wrote the subject: none of its family judges it while there is another. By default the author of a text from `generate`, or of the first one in a list. */
     author?: string;
     /** What the subject is judged against; quotes are looked up in subject and sources. */
     sources?: readonly Body[];

@@ -42,19 +42,25 @@ export default async () => (await %s) ?? null`
 	}
 }
 
-// TestATextSaysWhoWroteIt to its judges, unless the script does.
+// TestATextSaysWhoWroteIt to its judges, unless the script does: under another name and in a list too. Of others nobody knows.
 func TestATextSaysWhoWroteIt(t *testing.T) {
 	r := started(t, NewHost(Limits{}), `import { evaluate, generate } from "loopkeeper";
 export default async () => {
   const text = await generate({ model: "small", prompt: "p" });
   await evaluate({ model: "j", criteria: "c", subject: text });
   await evaluate({ model: "j", criteria: "c", subject: text, author: "another" });
-  await evaluate({ model: "j", criteria: "c", subject: [text] });
+  await evaluate({ model: "j", criteria: "c", subject: ["a title", { ref: text.ref, name: "draft", bytes: 1 }] });
+  await evaluate({ model: "j", criteria: "c", subject: { ref: text.ref, name: "draft", bytes: 1 } });
+  await evaluate({ model: "j", criteria: "c", subject: { ref: "y", name: "n", bytes: 1 } });
+  await evaluate({ model: "j", criteria: "c", subject: "x" });
 }`, `{}`)
 	const text = `{"bytes":1,"name":"n","ref":"x"}`
 	want(t, lines(r.value(0, `{"bytes":1,"facts":{"model":"qwen3:8b"},"name":"n","ref":"x"}`).Requests), `evaluate {"author":"qwen3:8b","criteria":["c"],"model":"j","subject":`+text+`}`)
 	want(t, lines(r.value(1, `{}`).Requests), `evaluate {"author":"another","criteria":["c"],"model":"j","subject":`+text+`}`)
-	want(t, lines(r.value(2, `{}`).Requests), `evaluate {"criteria":["c"],"model":"j","subject":[`+text+`]}`)
+	want(t, lines(r.value(2, `{}`).Requests), `evaluate {"author":"qwen3:8b","criteria":["c"],"model":"j","subject":["a title",{"bytes":1,"name":"draft","ref":"x"}]}`)
+	want(t, lines(r.value(3, `{}`).Requests), `evaluate {"author":"qwen3:8b","criteria":["c"],"model":"j","subject":{"bytes":1,"name":"draft","ref":"x"}}`)
+	want(t, lines(r.value(4, `{}`).Requests), `evaluate {"criteria":["c"],"model":"j","subject":{"bytes":1,"name":"n","ref":"y"}}`)
+	want(t, lines(r.value(5, `{}`).Requests), `evaluate {"criteria":["c"],"model":"j","subject":"x"}`)
 }
 
 func TestMisuseIsNamedAtItsLine(t *testing.T) {

@@ -3,7 +3,7 @@ import type * as api from "loopkeeper";
 import { asked, type Judging } from "./checks";
 import { collected } from "./collected";
 import { call, here } from "./host";
-import { withoutFacts } from "./text";
+import { authorOf, written } from "./text";
 
 const list = <C>(criteria: C | readonly C[]) => (Array.isArray(criteria) ? criteria : [criteria]);
 
@@ -22,7 +22,7 @@ function checked<T>(kind: string, request: { check?: Judging }, items: readonly 
 
 export async function generate(request: api.GenerateRequest & { schema?: api.Schema<any>; check?: Judging }): Promise<any> {
   const value = await checked<api.Text>("generate", request, [request.item], !request.schema);
-  return request.schema ? value : withoutFacts(value);
+  return request.schema ? value : written(value);
 }
 
 export async function batch(request: api.BatchRequest<any> & { schema?: api.Schema<any>; check?: Judging }): Promise<api.Collected<any>> {
@@ -35,9 +35,9 @@ export function plan(request: api.PlanRequest & { check?: Judging }): Promise<ap
   return checked("plan", request, [request.goal]);
 }
 
-/** A judge must not be a relative of the subject's author: a text that a step delivered says who that is. */
+/** A judge must not be a relative of the subject's author: of a text that a step delivered, the library knows who that is. */
 export function evaluate(request: api.EvaluateRequest): Promise<api.Evaluation> {
-  const { author = (request.subject as Partial<api.Text> | null)?.facts?.model } = request;
+  const { author = authorOf(request.subject) } = request;
   return call("evaluate", { ...request, author, criteria: list(request.criteria) });
 }
 
