@@ -171,14 +171,15 @@ func TestAPlannerThatHasToKnowAsksAPerson(t *testing.T) {
 	}
 }
 
-// TestATemplateStepIsOneBatchOverItsList: code does it for each of 50, an element that is never accepted leaves the run incomplete,
-// and what comes after is given the others.
+// TestATemplateStepIsOneBatchOverItsList: code does it for each of 50, an element that is never accepted, or that
+// its worker says cannot be done, leaves the run incomplete, and what comes after is given the others.
 func TestATemplateStepIsOneBatchOverItsList(t *testing.T) {
 	list := []string{}
 	for i := range 50 {
 		list = append(list, fmt.Sprint("chapter ", i))
 	}
-	for bad, want := range map[string]string{"": "completed 1/1 [{s1 succeeded passed} {s2 succeeded passed}]", "chapter 7": "incomplete 0/1 [{s1 succeeded partly} {s2 succeeded passed}]"} {
+	const partly = "incomplete 0/1 [{s1 succeeded partly} {s2 succeeded passed}]"
+	for bad, want := range map[string]string{"": "completed 1/1 [{s1 succeeded passed} {s2 succeeded passed}]", "chapter 7": partly, "chapter 8": partly} {
 		given := 0
 		var lists any
 		c := newCoordinator(t, nil, func(c call) any {
@@ -186,6 +187,8 @@ func TestATemplateStepIsOneBatchOverItsList(t *testing.T) {
 			case c.Kind == engine.CallPlan:
 				lists = c.Request["lists"]
 				return planOf(step("s1", "", "sums", obj{"each": "chapters", "instruction": "Sum up {{this}} chapter"}), step("s2", "sums", "all.md"))
+			case c.Kind == engine.CallGenerate && bad != "" && c.Body == bad && bad == "chapter 8":
+				return "CANNOT BE DONE: the chapter is missing"
 			case c.Kind == engine.CallGenerate && bad != "" && c.Body == bad:
 				return failure("empty_turn")
 			case c.Kind == engine.CallEvaluate:

@@ -81,7 +81,7 @@ async function forEach(step: PlanStep, given: Named[], crew: Crew): Promise<Done
   const criteria = step.done_when.map((text) => `For the element that is given: ${text}`);
   const made = await batch({
     model: crew.workers[step.worker].model ?? crew.model, options: crew.options, items, prompt: templateOf(step), label: step.id,
-    ...shown([...crew.context, ...given]), check: (text: Text) => text.bytes > 0 || "it is empty", evaluate: { criteria, model: crew.judge } });
+    ...shown([...crew.context, ...given]), check: refused, evaluate: { criteria, model: crew.judge } });
   const values: Named[] = [], open: string[] = [];
   for await (const page of pages(made)) {
     for (const { key, ref, bytes, failure } of page) {
@@ -91,6 +91,13 @@ async function forEach(step: PlanStep, given: Named[], crew: Crew): Promise<Done
   }
   if (values.length === 0) throw failed("nothing_done", `none of ${made.total} elements: ${open[0] ?? "the list is empty"}`);
   return { values, code: [], step, text: true, by: made, verdict: open.length === 0 ? "passed" : "partly", reasons: open.slice(0, 20), open };
+}
+
+/** Says what is wrong with an element, before a judge is asked: a worker's word that it cannot be done is no result. */
+async function refused(text: Text): Promise<string[]> {
+  if (text.bytes === 0) return ["it is empty"];
+  const missing = await cannot(text);
+  return missing === undefined ? [] : [`it cannot be done, says its worker: ${missing}`];
 }
 
 function templateOf(step: PlanStep): string {
