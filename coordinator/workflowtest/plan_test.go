@@ -136,6 +136,73 @@ func TestAPartThatIsDroppedMakesTheRunIncomplete(t *testing.T) {
 	}
 }
 
+// TestAPlanWhoseSplitLostAPartIsIncomplete: the split is doubted once, and in the end the whole is held to the goal as it was put.
+func TestAPlanWhoseSplitLostAPartIsIncomplete(t *testing.T) {
+	const rain = "Write a poem about rain. Translate the poem into German. List the hard words."
+	for first, want := range map[string]string{"Write a poem about rain.": "incomplete, 2 splits, 1 part", rain: "completed, 1 splits, 1 part"} {
+		var told []string
+		c := newCoordinator(t, nil, func(c call) any {
+			switch {
+			case c.Label == "split":
+				told = c.Said
+				return obj{"parts": []string{first}}
+			case c.Kind == engine.CallPlan:
+				return planOf(step("s1", "", "poem.md"))
+			case c.Label == "judge the whole" && strings.Contains(show(c.Request["criteria"]), show("It achieves the whole goal: "+rain)):
+				return judged("sent_back", "no word of German")
+			case c.Kind == engine.CallEvaluate:
+				return judged("passed", "fine")
+			}
+			return fmt.Sprint("a poem ", c.Label, c.Said)
+		})
+		v := c.end(c.start("plan", goal(obj{"goal": rain})), nobody)
+		got := fmt.Sprintf("%s, %d splits, %d part", v.Status, c.staff.count(engine.CallGenerate, "split"), v.Acceptance.Expected)
+		if doubt := strings.Contains(show(told), "the goal has 3 sentences, but the number of parts is 1"); got != want || doubt != (first != rain) {
+			t.Errorf("%q: %s, want %s; told %q", first, got, want, told)
+		}
+	}
+	c := newCoordinator(t, nil, func(c call) any { // whoever says the parts answers for them
+		if c.Label == "judge the whole" && strings.Contains(show(c.Request["criteria"]), "the whole goal") {
+			return judged("sent_back", "no word of German")
+		}
+		if c.Kind == engine.CallEvaluate {
+			return judged("passed", "fine")
+		}
+		if c.Kind == engine.CallPlan {
+			return planOf(step("s1", "", "poem.md"))
+		}
+		return "a poem"
+	})
+	if v := c.end(c.start("plan", goal(obj{"goal": rain, "parts": []string{"Write a poem"}})), nobody); v.Status != run.Completed {
+		t.Errorf("with parts of the user's own it is %s", v.Status)
+	}
+}
+
+// TestAPlanHasAPartForEachThingThatItsGoalLists: a split with fewer is refused for good, and the goal planned as one part.
+func TestAPlanHasAPartForEachThingThatItsGoalLists(t *testing.T) {
+	for list, want := range map[string]string{
+		"Write:\n1. a poem\n2. a letter\n":             "3 splits, 1 expected",
+		"Write:\n- a poem\n  - of rain\n  - of snow\n": "1 splits, 1 expected",
+	} {
+		c := newCoordinator(t, nil, func(c call) any {
+			switch {
+			case c.Label == "split":
+				return obj{"parts": []string{"Write a poem", "Write a poem."}}
+			case c.Kind == engine.CallPlan:
+				return planOf(step("s1", "", "poem.md"))
+			case c.Kind == engine.CallEvaluate:
+				return judged("passed", "fine")
+			}
+			return "a poem"
+		})
+		v := c.end(c.start("plan", goal(obj{"goal": list})), nobody)
+		whole := len(v.Acceptance.Waived) == 1 && v.Acceptance.Waived[0].Reason == "the goal is planned as one part"
+		if got := fmt.Sprintf("%d splits, %d expected", c.staff.count(engine.CallGenerate, "split"), v.Acceptance.Expected); got != want || v.Status != run.Completed || whole != strings.HasPrefix(want, "3") {
+			t.Errorf("%q: %s, want %s; %s %+v", list, got, want, v.Status, v.Acceptance)
+		}
+	}
+}
+
 // TestAPlannerThatHasToKnowAsksAPerson, and the answers are facts of the next try. How often is bounded.
 func TestAPlannerThatHasToKnowAsksAPerson(t *testing.T) {
 	for needs, want := range map[int]string{1: "completed", 2: "completed", 3: "failed"} {

@@ -59,12 +59,12 @@ function endsOf(done: readonly Done[]): Done[] {
 const isList = (ends: readonly Done[]) => ends.length === 1 && ends[0].step.each !== "";
 
 /** Returns the whole and whether it holds. A text that lacks no part and is sent back is put together again with the reasons, within the bounds of a step. */
-async function accepted(ends: readonly Done[], { context = [] }: Input, crew: Crew, books: Books): Promise<{ result: Body; holds: boolean }> {
+async function accepted(ends: readonly Done[], input: Input, crew: Crew, books: Books): Promise<{ result: Body; holds: boolean }> {
   let evaluation: Evaluation | undefined;
   let result = await resultOf(ends, crew);
   // Each element of a list was judged by itself, and there is no one text of them.
   for (let tries = 0; !Array.isArray(result); tries++) {
-    evaluation = await judgedWhole(result, context, crew, books);
+    evaluation = await judgedWhole(result, input, crew, books);
     const mayHelp = evaluation?.verdict === "sent_back" && ends[0].text && books.open().length === 0;
     if (!evaluation || !mayHelp || !books.mayRedo(tries)) break;
     const again = await together(ends, crew, evaluation.reasons);
@@ -94,8 +94,10 @@ async function together(ends: readonly Done[], { model, options, goal }: Crew, f
   }
 }
 
-async function judgedWhole(subject: Body, sources: readonly Body[], crew: Crew, { parts }: Books): Promise<Evaluation | undefined> {
-  const criteria = [...parts.map(({ text }) => `It achieves this: ${text}`), "It is the result itself, not a description of how to get it"];
+async function judgedWhole(subject: Body, { parts: said, context: sources = [] }: Input, crew: Crew, { parts }: Books): Promise<Evaluation | undefined> {
+  // Parts that a model made of the goal may lack something of it.
+  const whole = said || parts.every(({ text }) => text === crew.goal) ? [] : [`It achieves the whole goal: ${crew.goal}`];
+  const criteria = [...parts.map(({ text }) => `It achieves this: ${text}`), ...whole, "It is the result itself, not a description of how to get it"];
   try {
     return await judged("the whole", { model: crew.judge, goal: crew.goal, criteria, subject, sources, label: "judge the whole" }, crew);
   } catch ({ kind, message, step }: any) {
