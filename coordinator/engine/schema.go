@@ -5,14 +5,17 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/loopkeeper/loopkeeper/coordinator/params"
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
 	"github.com/loopkeeper/loopkeeper/proto/structure"
 )
 
-// refuseSchema refuses a request whose schema no answer can be held to, before a machine or a person is asked.
+// refuseSchema refuses a request whose schema no answer can be held to, or that the question's own answer for the time-out does not fit,
+// before a machine or a person is asked.
 func refuseSchema(r *run.Request) {
 	var asked struct {
-		Schema json.RawMessage `json:"schema"`
+		Schema    json.RawMessage `json:"schema"`
+		OnTimeout json.RawMessage `json:"on_timeout"`
 	}
 	switch {
 	case r.Note, r.Refused != "", r.Kind != run.KindGenerate && r.Kind != run.KindBatch && r.Kind != run.KindQuestion:
@@ -20,6 +23,10 @@ func refuseSchema(r *run.Request) {
 	default:
 		if _, err := structure.Compile(asked.Schema); err != nil {
 			r.Refused = fmt.Sprintf("%s: %v", r.Kind, err)
+		} else if r.Kind == run.KindQuestion && asked.OnTimeout != nil {
+			if err := params.Fits(asked.Schema, asked.OnTimeout, "question: on_timeout"); err != nil {
+				r.Refused = err.Error()
+			}
 		}
 	}
 }
