@@ -8,6 +8,7 @@ export type Part = { id: string; text: string; key: string };
 const instruction = "Split the goal into its independent parts. A part is something that can be done and checked by itself, in a sentence of its own. " +
   "Together the parts are the whole goal: leave nothing out, add nothing, and keep the numbers, names and quoted words as they are. " +
   "A goal that is one thing has one part.";
+const mostParts = 8;
 const Parts = t.object({ parts: t.array(t.string({ minLength: 3, maxLength: 300 }), { minItems: 1, maxItems: mostParts }) });
 
 /** Returns the parts of the goal as g1 and on. */
@@ -22,8 +23,6 @@ const isLarge = (goal: string) => sentences(goal) > 1;
 const sentences = (goal: string) => unnumbered(goal).split(/[.!?]+\s+(?=[^a-z\s])|\n/).filter((sentence) => /\S/.test(sentence)).length;
 
 const unnumbered = (goal: string) => goal.replace(/^\s*\d+[.)]\s/gm, "");
-
-const mostParts = 8;
 
 async function split(goal: string, model: string, options?: Input["options"]): Promise<string[]> {
   try {
