@@ -19,7 +19,7 @@ import (
 func TestRolesAreAdmittedShownAndLookedAfter(t *testing.T) {
 	roles := map[string][]run.RoleModel{"judge": {{Model: "small:1b"}, {Model: "gone:7b"}}, "planner": {{Model: "gone:70b"}}}
 	r := newRigWith(t, func(o *coordinator.Options) {
-		o.Roles, o.Prompts = roles, prompts.Set{prompts.Split: "Name the parts."}
+		o.Roles, o.Prompts = roles, prompts.Set{prompts.CheckRole: "You look closely."}
 	}, newMachine("a"))
 	dry := func(model string) (*coordinatorv1.SubmitResponse, *apierr.Error) {
 		return r.ask(&coordinatorv1.SubmitRequest{Workflow: &coordinatorv1.SubmitRequest_BuiltIn{BuiltIn: "map"}, InputJson: []byte(`{"model":"` + model + `","prompt":"p","items":["x"]}`),
@@ -51,7 +51,7 @@ func TestRolesAreAdmittedShownAndLookedAfter(t *testing.T) {
 		t.Fatal(failure)
 	}
 	view := r.end(out.GetRunId())
-	if len(view.GetRoles()) != 2 || view.GetRoles()[0].GetModels()[1] != "gone:7b" || len(view.GetPrompts()) != 1 || view.GetPrompts()[0].GetName() != prompts.Split {
+	if len(view.GetRoles()) != 2 || view.GetRoles()[0].GetModels()[1] != "gone:7b" || len(view.GetPrompts()) != 1 || view.GetPrompts()[0].GetName() != prompts.CheckRole {
 		t.Errorf("the run shows %v and %v", view.GetRoles(), view.GetPrompts())
 	}
 	for _, id := range []string{"", out.GetRunId()} {
@@ -60,7 +60,7 @@ func TestRolesAreAdmittedShownAndLookedAfter(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, p := range list.GetPrompts() {
-			if p.GetChanged() != (p.GetName() == prompts.Split) || p.GetChanged() && p.GetText() != "Name the parts." {
+			if p.GetChanged() != (p.GetName() == prompts.CheckRole) || p.GetChanged() && p.GetText() != "You look closely." {
 				t.Errorf("%q: %s is %q, changed %t", id, p.GetName(), p.GetText(), p.GetChanged())
 			}
 		}

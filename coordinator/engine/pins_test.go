@@ -22,7 +22,7 @@ func TestWhatRunsPin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		known := []run.Calibrated{{Model: "qwen3:8b", Digest: "d", Prompts: "p", N: 30, TPR: 0.9, TNR: 0.8}}
 		opts := Options{Workflows: func(context.Context, string) (script.Program, error) { return child, nil },
-			Pins: Pins{Roles: map[string][]run.RoleModel{"judge": {{Model: "qwen3:8b", Family: "qwen"}}}, Prompts: map[string]string{"check_think": "Look.", "split": "Part."},
+			Pins: Pins{Roles: map[string][]run.RoleModel{"judge": {{Model: "qwen3:8b", Family: "qwen"}}}, Prompts: map[string]string{"check_think": "Look.", "check_role": "Part."},
 				Judges: func(context.Context) ([]run.Calibrated, error) { return known, nil }}}
 		r := newRig(t, newFarm(1), opts)
 		id := r.submit(p, nil)
@@ -44,7 +44,7 @@ func TestWhatRunsPin(t *testing.T) {
 				t.Errorf("the %s pins %+v %v %+v", name, got.Roles, got.Prompts, got.Judges)
 			}
 		}
-		if first.Roles["judge"][0].Model != "qwen3:8b" || text(t, r, first.Prompts["check_think"]) != "Look." || text(t, r, first.Prompts["split"]) != "Part." {
+		if first.Roles["judge"][0].Model != "qwen3:8b" || text(t, r, first.Prompts["check_think"]) != "Look." || text(t, r, first.Prompts["check_role"]) != "Part." {
 			t.Errorf("the run pins %+v %v", first.Roles, first.Prompts)
 		}
 		if got := pinnedOf(t, r, fresh); got.Roles != nil || got.Judges != nil || len(got.Prompts) != 1 || text(t, r, got.Prompts["check_think"]) != "Look again." {

@@ -37,7 +37,6 @@ var rules = map[string]rule{
 	CheckAgain:       {placeholders: []string{"words"}, free: true},
 	GenerateFeedback: {placeholders: []string{"reasons"}, free: true},
 	SchemaNote:       {placeholders: []string{"schema"}},
-	Split:            {free: true},
 }
 
 // Error says which text cannot be used, and why.

@@ -31,7 +31,6 @@ const (
 	CheckAgain       = "check_again"       // asks once more, after words that stand nowhere
 	GenerateFeedback = "generate_feedback" // says why an earlier answer was sent back
 	SchemaNote       = "schema_note"       // shows the schema of a value
-	Split            = "split"             // asks for the parts of a goal
 )
 
 //go:embed texts/*.txt

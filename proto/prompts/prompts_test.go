@@ -47,12 +47,12 @@ func TestVersion(t *testing.T) {
 	if v := Version("abc"); v != "ba7816bf8f01" {
 		t.Error(v)
 	}
-	p := Set{Split: "abc"}.List()
+	p := Set{PlanRole: "abc"}.List()
 	for _, x := range p {
-		if x.Changed != (x.Name == Split) {
+		if x.Changed != (x.Name == PlanRole) {
 			t.Errorf("%s: changed %t", x.Name, x.Changed)
 		}
-		if x.Name == Split && (x.Version != "ba7816bf8f01" || !strings.HasPrefix(x.SHA256, x.Version) || len(x.SHA256) != 64) {
+		if x.Name == PlanRole && (x.Version != "ba7816bf8f01" || !strings.HasPrefix(x.SHA256, x.Version) || len(x.SHA256) != 64) {
 			t.Errorf("%+v", x)
 		}
 	}
@@ -73,9 +73,9 @@ func TestTextsThatCannotBeUsedAreRefusedWithFileAndReason(t *testing.T) {
 		"a placeholder misspelt":   {"plan_repair.txt", "{{plan}} {{violation}}", "lacks {{violations}}"},
 		"a field is not named":     {"check_fields.txt", "a_evidence a_line b_words b_against d_result {{answers}}", "c_reason"},
 		"a format while thinking":  {"check_think.txt", think + " Answer in json.", "JSON"},
-		"empty":                    {"split.txt", " \n", "empty"},
-		"too long":                 {"split.txt", strings.Repeat("x", maxText+1), "16385 bytes"},
-		"not text":                 {"split.txt", "\xff\xfe", "UTF-8"},
+		"empty":                    {"plan_facts.txt", " \n", "empty"},
+		"too long":                 {"plan_facts.txt", strings.Repeat("x", maxText+1), "16385 bytes"},
+		"not text":                 {"plan_facts.txt", "\xff\xfe", "UTF-8"},
 		"no such prompt":           {"plan_thinks.txt", "x", "no prompt of that name"},
 	} {
 		_, err := Load(fstest.MapFS{c.file: {Data: []byte(c.text)}})
@@ -84,27 +84,27 @@ func TestTextsThatCannotBeUsedAreRefusedWithFileAndReason(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	_, err := Load(fstest.MapFS{"split.txt": {}, "check_role.txt": {}, "README.md": {Data: []byte("x")}})
-	if err == nil || !strings.Contains(err.Error(), "split.txt") || !strings.Contains(err.Error(), "check_role.txt") || strings.Contains(err.Error(), "README") {
+	_, err := Load(fstest.MapFS{"plan_role.txt": {}, "check_role.txt": {}, "README.md": {Data: []byte("x")}})
+	if err == nil || !strings.Contains(err.Error(), "plan_role.txt") || !strings.Contains(err.Error(), "check_role.txt") || strings.Contains(err.Error(), "README") {
 		t.Errorf("not both named: %v", err)
 	}
 }
 
 func TestOverride(t *testing.T) {
-	s, err := Load(fstest.MapFS{"split.txt": {Data: []byte("Teile das Ziel.\r\n")}, "notes.md": {}, "old": {Mode: 0o755 | 1<<31}})
+	s, err := Load(fstest.MapFS{"plan_facts.txt": {Data: []byte("Teile das Ziel.\r\n")}, "notes.md": {}, "old": {Mode: 0o755 | 1<<31}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Text(Split) != "Teile das Ziel." || s.Text(PlanRole) != Default()[PlanRole] || len(s) != 1 {
+	if s.Text(PlanFacts) != "Teile das Ziel." || s.Text(PlanRole) != Default()[PlanRole] || len(s) != 1 {
 		t.Errorf("%q", s)
 	}
 	more, err := s.With(map[string]string{CheckRole: "Prüfe."})
-	if err != nil || more.Text(CheckRole) != "Prüfe." || more.Text(Split) != "Teile das Ziel." || s.Text(CheckRole) == "Prüfe." {
+	if err != nil || more.Text(CheckRole) != "Prüfe." || more.Text(PlanFacts) != "Teile das Ziel." || s.Text(CheckRole) == "Prüfe." {
 		t.Errorf("%q %v", more, err)
 	}
 	d := Default()
-	d[Split] = "x"
-	if Default()[Split] == "x" {
+	d[PlanFacts] = "x"
+	if Default()[PlanFacts] == "x" {
 		t.Error("a change of one set changes the defaults")
 	}
 }

@@ -25,7 +25,7 @@ var aboutPrompts = map[string]string{
 	prompts.PlanRepair: "shows a refused plan and its faults", prompts.CheckRole: "opens every question to a judge",
 	prompts.CheckAbsence: "explains a criterion about what must not be there", prompts.CheckThink: "asks a judge for its free answer",
 	prompts.CheckFields: "asks a judge for the fields of its answer", prompts.CheckAgain: "asks once more where words stand nowhere",
-	prompts.GenerateFeedback: "says why an answer was sent back", prompts.SchemaNote: "shows the schema of a value", prompts.Split: "asks for the parts of a goal",
+	prompts.GenerateFeedback: "says why an answer was sent back", prompts.SchemaNote: "shows the schema of a value",
 }
 
 func newPrompts(a *app) *cobra.Command {
