@@ -12,7 +12,7 @@ import (
 
 // What a judge says of its only criterion, with a line and without one, as it may where the criterion is about an absence.
 const (
-	passed = `{"answers":[{"criterion":"true","said":"met","counted":"met","reason":"it reads well","quotes":[{"quote":"A pump moves water.","in":"docs/a.md","line":1}]}]}`
+	passed = `{"answers":[{"criterion":"true","said":"met","counted":"met","reason":"it reads well","quotes":[{"quote":"A pump moves water.","in":"docs/a.md","line":1},{"quote":"It moves water.","in":"subject","line":1}]}]}`
 	bare   = `{"answers":[{"criterion":"true","said":"met","counted":"met","reason":"trust me","unquoted":true}]}`
 )
 

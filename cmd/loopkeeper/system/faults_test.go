@@ -134,10 +134,12 @@ func TestSentBackWithFeedbackWithinTheBound(t *testing.T) {
 	for _, c := range h.calls() {
 		switch {
 		case reportName.FindString(c.Prompt) != "Report 001":
-		case c.Format == "" || c.Format == "null":
-			work = append(work, c)
+		case strings.Contains(c.Prompt, "## Subject"): // a judge thinks freely first, and fills in then
+			if c.Format != "" && c.Format != "null" {
+				judged = append(judged, c)
+			}
 		default:
-			judged = append(judged, c)
+			work = append(work, c)
 		}
 	}
 	if len(work) != 3 || len(judged) != 3 {
