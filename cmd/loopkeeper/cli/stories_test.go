@@ -242,16 +242,16 @@ func misnamed(ts *testscript.TestScript, neg bool, args []string) {
 
 // eventually is `eventually REGEXP PROGRAM ARG...`: it runs the program until its stdout matches.
 func eventually(ts *testscript.TestScript, neg bool, args []string) {
+	var err error
 	want := regexp.MustCompile(args[0])
 	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); <-again.C {
-		ts.Check(ts.Exec(args[1], args[2:]...))
-		if want.MatchString(ts.ReadFile("stdout")) {
+		if err = ts.Exec(args[1], args[2:]...); err == nil && want.MatchString(ts.ReadFile("stdout")) {
 			return
 		}
 	}
-	ts.Fatalf("it never printed %s", args[0])
+	ts.Fatalf("it never printed %s and ended well; the last end: %v", args[0], err)
 }
 
 // closed is `closed FILE NODE`: it writes settings whose hours of the node begin in three days.
