@@ -16,6 +16,7 @@ func TestAPlannerThatIsKeptPlansAsANewOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, kept := drawSnapshot(t), new(Planner)
 		for range 6 {
+			s.rereadShapes(t)
 			want, got := Place(s, Limits{}), kept.Place(s, Limits{})
 			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 				t.Fatalf("a new planner (-) and one that is kept (+):\n%s", diff)
@@ -23,6 +24,24 @@ func TestAPlannerThatIsKeptPlansAsANewOne(t *testing.T) {
 			s = drawNext(t, s, want)
 		}
 	})
+}
+
+// rereadShapes is what is known of the models now: a worker reads their files one after the other, and again when it begins anew.
+func (s *Snapshot) rereadShapes(t *rapid.T) {
+	s.Nodes = slices.Clone(s.Nodes)
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		n.Models = slices.Clone(n.Models)
+		for j := range n.Models {
+			switch m := &n.Models[j]; rapid.IntRange(0, 5).Draw(t, "a shape") {
+			case 0:
+				m.Shape = nil
+			case 1:
+				known := slices.IndexFunc(pulled, func(p Model) bool { return p.Digest == m.Digest })
+				m.Shape = pulled[known].Shape
+			}
+		}
+	}
 }
 
 // drawNext is what a snapshot may look like a moment later, with some of a plan carried out.
@@ -67,5 +86,22 @@ func (s *Snapshot) carryOut(n *Node, d Decision) {
 		n.Loading = &Claim{Digest: d.Digest, Name: d.Model, Context: d.Context, Need: d.Need, Since: s.Now}
 	case Unload:
 		n.Loaded[j].Leaving, n.RoomFor = true, d.Task
+	}
+}
+
+// A worker reads the files of its models after it has told their names: what waited for that goes on.
+func TestATaskGoesOnWhenTheShapeOfItsModelBecomesKnown(t *testing.T) {
+	n := gpuNode("alpha", 24, 23.5, small)
+	unread := n
+	unread.Models = []Model{small}
+	unread.Models[0].Shape = nil
+	kept, waiting := new(Planner), tasks(1, small.Name, 0)
+	before := kept.Place(Snapshot{Now: noon, Nodes: []Node{unread}, Waiting: waiting}, Limits{})
+	if d := before.Decisions[0]; d.Action != Wait || d.Why.Wait != WaitFacts {
+		t.Fatalf("before: %s, waits for %q", d.Action, d.Why.Wait)
+	}
+	after := kept.Place(Snapshot{Now: noon.Add(time.Second), Nodes: []Node{n}, Waiting: waiting}, Limits{})
+	if !slices.ContainsFunc(after.Decisions, func(d Decision) bool { return d.Action == Load && d.Node == "alpha" }) {
+		t.Fatalf("after: nothing is loaded: %v", after.Decisions)
 	}
 }

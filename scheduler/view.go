@@ -170,8 +170,8 @@ func (p *Planner) learn() {
 	same := len(p.nodes) == len(p.hosts)
 	for i, n := range p.nodes {
 		known := p.facts[n.ID]
-		fresh := p.recall(n)
-		same = same && known == fresh && p.hosts[i].facts == fresh && slices.EqualFunc(fresh.models, n.Models, func(a, b Model) bool { return a.Shape == b.Shape })
+		fresh, shaped := p.recall(n)
+		same = same && shaped && known == fresh && p.hosts[i].facts == fresh
 		p.hosts[i].facts = fresh
 	}
 	if same && p.lore > 0 {
@@ -189,22 +189,25 @@ func (p *Planner) learn() {
 	}
 }
 
-// recall finds what is still true of what was known of a node.
-func (p *Planner) recall(n *Node) *facts {
-	k := p.facts[n.ID]
+// recall finds what is still true of what was known of a node. shaped says that the shapes of its models are, which become known
+// after everything else about them.
+func (p *Planner) recall(n *Node) (k *facts, shaped bool) {
+	k = p.facts[n.ID]
 	if k != nil && k.same(n, &p.limits) {
 		if len(k.sizes) > mostSizes {
 			clear(k.sizes)
 		}
+		shaped = true
 		for i := range k.models {
+			shaped = shaped && k.models[i].Shape == n.Models[i].Shape
 			k.models[i].Shape = n.Models[i].Shape
 		}
-		return k
+		return k, shaped
 	}
 	k = &facts{node: *n, models: slices.Clone(n.Models), limits: p.limits, sizes: map[sizeKey][2]uint64{}}
 	k.node.Pools, k.node.Devices, k.node.Margins = slices.Clone(n.Pools), slices.Clone(n.Devices), maps.Clone(n.Margins)
 	p.facts[n.ID] = k
-	return k
+	return k, false
 }
 
 // ledger is the memory of the node, computed again only when a figure changed.
