@@ -117,6 +117,10 @@ func (g *gathering) other(e run.Event) {
 		if b := g.at[Place{p.Pos, p.Item}]; b != nil {
 			b.Tries = append(b.Tries, fmt.Sprintf("whether %s of run %s wrote it was unknown", placeName(p.From.Pos, p.From.Item), p.From.Run))
 		}
+	case *run.ItemPermitted:
+		if b := g.at[Place{p.Pos, p.Item}]; b != nil {
+			b.Opinions = append(b.Opinions, strings.TrimSuffix(fmt.Sprintf("%s %s it: %s", p.By, p.Outcome, p.Comment), ": "))
+		}
 	case *run.ItemResolved:
 		if b := g.at[Place{p.Pos, p.Item}]; b != nil {
 			said := "did not happen"

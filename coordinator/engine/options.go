@@ -37,6 +37,8 @@ type Options struct {
 	ReattachGrace time.Duration
 	// Tools are what steps can do on this machine; nil: nothing.
 	Tools Tools
+	// Rule says whether a call of a tool may act: it only looks at the call, and does not wait. nil: every call may.
+	Rule func(ToolCall) Ruling
 	// MaxTools bounds the tools that run at once. 0 is 4.
 	MaxTools int
 	// Workflows finds the workflow that a spawn names; nil: none can be spawned. It may be called from several goroutines.
@@ -90,6 +92,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxScripts == 0 {
 		o.MaxScripts = 8
+	}
+	if o.Rule == nil {
+		o.Rule = func(ToolCall) Ruling { return Ruling{} }
 	}
 	if o.MaxTools == 0 {
 		o.MaxTools = 4

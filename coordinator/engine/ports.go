@@ -160,6 +160,12 @@ type ToolCall struct {
 	Input json.RawMessage // canonical
 }
 
+// Ruling says whether a call may act: with neither field it may.
+type Ruling struct {
+	Ask    *run.Question // a person has to allow it first
+	Refuse *Failure      // it may not
+}
+
 // ToolOutcome is how a call ended. A failure of kind run.KindUnknown says that it may have had its effect.
 type ToolOutcome struct {
 	Value   json.RawMessage

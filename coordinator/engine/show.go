@@ -304,7 +304,7 @@ func (e *Engine) addWaits(a *active, v *View) {
 	for i := range v.Steps {
 		st := &v.Steps[i]
 		if st.WaitingFor != "" {
-			add(st.WaitingFor, 1, cmp.Or(asksFor[st.Kind], parkedWhy[st.WaitingFor]))
+			add(st.WaitingFor, 1, cmp.Or(a.asksFor(st), parkedWhy[st.WaitingFor]))
 			continue
 		}
 		n := st.Items.Waiting
@@ -331,6 +331,14 @@ func (e *Engine) addWaits(a *active, v *View) {
 
 // asksFor says what a person has to do, by the kind of the step.
 var asksFor = map[string]string{run.KindApprove: "a person has to approve or reject", run.KindQuestion: "a person has to answer"}
+
+// asksFor is what a person has to do of a step that waits for one, "" when its kind does not tell.
+func (a *active) asksFor(st *StepView) string {
+	if s := a.state.Step(st.Pos); s != nil && s.Question() != nil {
+		return asksFor[run.KindApprove]
+	}
+	return asksFor[st.Kind]
+}
 
 // parkedWhy says what a parked step waits for; what that is exactly is with the step.
 var parkedWhy = map[string]string{

@@ -91,6 +91,9 @@ func (t *turn) startTool(a *active, tk run.Ticket) {
 			Message: fmt.Sprintf("there is no tool %q", tk.Tool), Next: []string{"loopkeeper tools"}}}) // logged there
 		return
 	}
+	if t.held(a, tk) {
+		return
+	}
 	external := effect != EffectNone
 	_ = t.execute(a, run.Place{AttemptID: tk.AttemptID, Node: onCoordinator, External: external, Why: "tools run there"}) // logged there
 	if !a.state.Flying(tk.AttemptID) {
@@ -98,6 +101,23 @@ func (t *turn) startTool(a *active, tk run.Ticket) {
 	}
 	e.resources.taken(tk.Uses, t.now)
 	t.runTool(a, tk.AttemptID, tk.Uses, external)
+}
+
+// held says whether a call may not act now: it is refused, or a person is asked first.
+func (t *turn) held(a *active, tk run.Ticket) bool {
+	call, err := toolCall(a.state, tk.AttemptID)
+	if err != nil {
+		return false // it fails as a call that cannot be made
+	}
+	switch ruling := t.e.o.Rule(call); {
+	case ruling.Refuse != nil:
+		_ = t.execute(a, run.Reject{Pos: tk.Pos, Item: tk.Item, Failure: *ruling.Refuse}) // logged there
+	case ruling.Ask != nil && !tk.Permitted:
+		_ = t.execute(a, run.Ask{Pos: tk.Pos, Item: tk.Item, Question: *ruling.Ask}) // logged there
+	default:
+		return false
+	}
+	return true
 }
 
 // runTool lets a tool that has a place act, after the commit.

@@ -111,6 +111,13 @@ func waitOf(s *run.State, st *run.Step, seen look) Wait {
 	case run.KindQuestion:
 		w.Title, w.Text = asked.Text, ""
 	case run.KindTool:
+		if q := st.Question(); q != nil {
+			w.Kind, w.Title, w.Text, w.Will = WaitApprove, q.Title, q.Text, q.Will
+			if q.Show != nil {
+				w.Show = []json.RawMessage{q.Show}
+			}
+			return w
+		}
 		w.Kind, w.Since = WaitUnknown, cmp.Or(st.Began, st.Requested)
 		w.Title = fmt.Sprintf("did %s happen? It was interrupted, and is not done again before that is known", asked.Name)
 		if f := st.Items[0].Failure; f != nil {
@@ -139,6 +146,9 @@ func (e *Engine) Settle(ctx context.Context, id string, step, item int, answer A
 		case run.KindQuestion:
 			err := suits(st, answer.Value)
 			return run.Settle{Pos: step, Answer: answer.Value, By: answer.By, Comment: answer.Comment}, err
+		}
+		if st.Question() != nil {
+			return run.Permit{Pos: step, Item: item, Outcome: answer.Outcome, By: answer.By, Comment: answer.Comment}, nil
 		}
 		if answer.Outcome != Happened && answer.Outcome != NotHappened {
 			return nil, apierr.New(apierr.InvalidArgument, "step %d of run %s is a write whose outcome is unknown, and %q says nothing of it", step, s.Pinned.ID, answer.Outcome).

@@ -50,6 +50,10 @@ func (s *State) apply(p Payload, now time.Time) error {
 		return s.doubted(p)
 	case *ItemResolved:
 		return s.resolved(p, now)
+	case *ItemAsked:
+		return s.asked(p)
+	case *ItemPermitted:
+		return s.permitted(p, now)
 	case *StepEnded:
 		return s.stepEnded(p, now)
 	case *ChildStarted:
@@ -257,6 +261,8 @@ func (s *State) stop(st *Step, as StepStatus) {
 			s.flights--
 		} else if it.Status == StepRunning {
 			s.checks--
+		} else if it.asked() {
+			s.parked--
 		}
 		s.move(st, i, to)
 		it.tries = nil

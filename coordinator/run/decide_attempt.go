@@ -7,7 +7,7 @@ func (c Place) decide(s *State, _ time.Time) ([]Payload, error) {
 	switch {
 	case it == nil:
 		return nil, errNoSuch(c.Pos, c.Item)
-	case s.Status != Running || s.Limit != nil || it.Status != StepReady || st.next(c.Item) != c.AttemptID:
+	case s.Status != Running || s.Limit != nil || it.Status != StepReady || it.asked() || st.next(c.Item) != c.AttemptID:
 		return nil, ErrStale
 	}
 	return []Payload{&Placed{AttemptID: c.AttemptID, Node: c.Node, Model: c.Model, Digest: c.Digest, Context: c.Context,

@@ -38,6 +38,8 @@ var kinds = map[string]func() Payload{
 	"item.reused":          func() Payload { return &ItemReused{} },
 	"item.doubted":         func() Payload { return &ItemDoubted{} },
 	"item.resolved":        func() Payload { return &ItemResolved{} },
+	"item.asked":           func() Payload { return &ItemAsked{} },
+	"item.permitted":       func() Payload { return &ItemPermitted{} },
 	"child.started":        func() Payload { return &ChildStarted{} },
 	"phase.moved":          func() Payload { return &PhaseMoved{} },
 	"run.suspended":        func() Payload { return &Parked{} },
@@ -72,6 +74,8 @@ func (*ItemChecked) Kind() string      { return "item.checked" }
 func (*ItemReused) Kind() string       { return "item.reused" }
 func (*ItemDoubted) Kind() string      { return "item.doubted" }
 func (*ItemResolved) Kind() string     { return "item.resolved" }
+func (*ItemAsked) Kind() string        { return "item.asked" }
+func (*ItemPermitted) Kind() string    { return "item.permitted" }
 func (*ChildStarted) Kind() string     { return "child.started" }
 func (*PhaseMoved) Kind() string       { return "phase.moved" }
 func (*Parked) Kind() string           { return "run.suspended" }

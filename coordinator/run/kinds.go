@@ -114,7 +114,7 @@ func (st *Step) WaitingFor() WaitFor {
 	switch {
 	case st.Note || st.Status.Ended() || st.spec == nil:
 		return ""
-	case st.Status == StepUnknown:
+	case st.Status == StepUnknown, st.Question() != nil:
 		return WaitHuman
 	default:
 		return steps[st.Kind].waits

@@ -41,6 +41,7 @@ const (
 	KindTooDeep      = "spawn_depth"               // a child below the limit of depth
 	KindRolledBack   = "rolled_back"               // a person sent the pipeline back to an earlier phase
 	KindRollbacks    = "rollbacks_exhausted"       // a pipeline was sent back too often
+	KindRefused      = "refused"                   // of a tool: the policy or a person does not allow it
 	KindUnknown      = "unknown"                   // of a tool that writes outside: it may or may not have happened
 )
 

@@ -144,6 +144,8 @@ func (h *history) settle(t *rapid.T) {
 	switch {
 	case st.Status == StepUnknown:
 		h.execute(Resolve{Pos: st.Pos, Happened: rapid.Bool().Draw(t, "happened"), By: "ada"})
+	case st.Question() != nil:
+		h.execute(Permit{Pos: st.Pos, Outcome: rapid.SampledFrom([]string{Approved, Rejected}).Draw(t, "outcome"), By: "ada"})
 	case st.Kind == KindSleep:
 		h.execute(Fire{})
 	case st.Kind == KindSpawn && st.Child == nil:
@@ -176,6 +178,10 @@ func (h *history) person(t *rapid.T) {
 	case 6:
 		if tickets, _ := h.s.ReadyTools(h.now, 4); len(tickets) > 0 {
 			h.execute(Doubt{Pos: tickets[0].Pos, Item: tickets[0].Item})
+		}
+	case 7, 8:
+		if tickets, _ := h.s.ReadyTools(h.now, 4); len(tickets) > 0 {
+			h.execute(Ask{Pos: tickets[0].Pos, Item: tickets[0].Item, Question: Question{Title: "may it?"}})
 		}
 	case 5:
 		if tickets, _ := h.s.Ready(h.now, 4); len(tickets) > 0 {

@@ -17,9 +17,10 @@ type Ticket struct {
 	Ready   time.Time
 	Avoid   []string
 	Effort
-	Affinity string   // of what its prompt shares with other calls, "" for too little
-	Uses     []string // named resources that it holds while it runs
-	Tool     string   // "" for a call of a model
+	Affinity  string   // of what its prompt shares with other calls, "" for too little
+	Uses      []string // named resources that it holds while it runs
+	Tool      string   // "" for a call of a model
+	Permitted bool     // a person has allowed the tool to act
 }
 
 // Backoff is what waits for time alone.
@@ -86,7 +87,7 @@ func (st *Step) ticket(i int) Ticket {
 	t := Ticket{AttemptID: st.next(i), Model: st.Asked(i), Context: st.spec.Options.Context, Embed: st.Kind == KindEmbed,
 		Ready: st.readyAt(i), Effort: st.effort(i, it.phase()), Affinity: st.spec.size.affinity, Uses: st.spec.Uses, Tool: st.spec.Name}
 	if it.tries != nil {
-		t.Avoid = it.tries.avoid
+		t.Avoid, t.Permitted = it.tries.avoid, it.tries.permitted
 	}
 	if it.phase() == Judge {
 		t.Context, t.Embed, t.Affinity = 0, false, ""

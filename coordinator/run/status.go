@@ -59,7 +59,8 @@ type StepStatus string
 
 // The statuses of a step. A step exists once its script asks for it, so none waits for another: that is the script's await. The last four are ends; so is unknown once the run has ended.
 const (
-	// StepReady: it could start now, or after its backoff, and waits for a place; a read or a wait, for its answer. Entered by
+	// StepReady: it could start now, or after its backoff, and waits for a place; a read or a wait, for its answer; a tool that
+	// is to be allowed first (item.asked), for a person's (item.permitted). Entered by
 	// step.requested, by an attempt that is to be repeated, or by a result that is to be judged; left by attempt.placed, by a result that
 	// is taken over (item.reused), by the answer (step.ended). Recovery offers it to the scheduler again.
 	StepReady StepStatus = "ready"

@@ -49,6 +49,35 @@ var toolStories = map[string]func(*tape){
 		tp.returns()
 		tp.want(Completed)
 	},
+	"allowed": func(tp *tape) {
+		tp.ask(KindTool, `{"input":{},"name":"mail.send","retry":{"attempts":2}}`)
+		tp.do(Ask{Pos: 0, Question: Question{Title: "may mail.send run?", Show: json.RawMessage(`{}`)}})
+		tp.want(Waiting)
+		_, _ = tp.try(Place{AttemptID: AttemptID{Pos: 0, Phase: Work, Number: 1}, External: true}) // refused: nobody has allowed it
+		_, _ = tp.try(Resolve{Pos: 0, By: "ada"})                                                  // refused: nothing is unknown
+		tp.do(Permit{Pos: 0, Outcome: Approved, By: "ada", Comment: "go on"})
+		tp.want(Running)
+		tp.fail(tp.use(0, true), "http_error", Again)
+		_, _ = tp.try(Ask{Pos: 0, Question: Question{Title: "again?"}}) // refused: the yes is for the step
+		tp.succeed(tp.use(0, true), `{"id":7}`)
+		tp.returns()
+		tp.want(Completed)
+	},
+	"not-allowed": func(tp *tape) {
+		tp.ask(KindTool, `{"input":{},"name":"mail.send"}`)
+		tp.do(Ask{Pos: 0, Question: Question{Title: "may mail.send run?"}})
+		_, _ = tp.try(Permit{Pos: 0, Outcome: "perhaps", By: "ada"}) // refused: it is neither
+		tp.do(Permit{Pos: 0, Outcome: Rejected, By: "ada", Comment: "not today"})
+		_, _ = tp.try(Permit{Pos: 0, Outcome: Approved, By: "bob"}) // refused: it is answered
+		tp.returns()
+		tp.want(Incomplete)
+	},
+	"cancelled-while-asked": func(tp *tape) {
+		tp.ask(KindTool, `{"input":{},"name":"mail.send"}`)
+		tp.do(Ask{Pos: 0, Question: Question{Title: "may mail.send run?"}})
+		tp.do(Cancel{Reason: "enough"})
+		tp.want(Cancelled) // and so is the step: nothing was done
+	},
 	"written-and-too-large": func(tp *tape) {
 		tp.ask(KindTool, `{"input":{},"name":"mail.send"}`)
 		tp.succeed(tp.use(0, true), `"a long receipt of more than twenty bytes"`)

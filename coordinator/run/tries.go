@@ -11,17 +11,19 @@ import (
 
 // tries is what an open item went through.
 type tries struct {
-	phase    Phase
-	ready    time.Time // since when it could run, or will be able to
-	work     int       // attempts that counted
-	lost     [2]int    // attempts that did not count, by phase: a node lost them
-	before   [2]int    // those that counted before the present model's first, by phase
-	avoid    []string  // nodes to try last
-	feedback []string
-	failedOn string // the node of the last failure
-	check    int    // where among the deliveries its check is
-	model    int    // which of the step's models does the work
-	judging  *judging
+	phase     Phase
+	ready     time.Time // since when it could run, or will be able to
+	work      int       // attempts that counted
+	lost      [2]int    // attempts that did not count, by phase: a node lost them
+	before    [2]int    // those that counted before the present model's first, by phase
+	avoid     []string  // nodes to try last
+	feedback  []string
+	failedOn  string // the node of the last failure
+	check     int    // where among the deliveries its check is
+	model     int    // which of the step's models does the work
+	judging   *judging
+	question  *Question // to a person, before its tool may act
+	permitted bool      // the person said yes
 
 	// While it is in trouble:
 	failures []ladder.Try  // since the last success, of the work or of the judge in the seat

@@ -27,6 +27,12 @@ func (t *Trace) item(e *Event, p run.Payload) bool {
 	case *run.ItemDoubted:
 		t.about(e, p.Pos, p.Item)
 		e.What, e.Text = "in doubt", "it may have been written already, "+fromText(p.From)
+	case *run.ItemAsked:
+		t.about(e, p.Pos, p.Item)
+		e.What, e.Text = "asked", p.Question.Title
+	case *run.ItemPermitted:
+		t.about(e, p.Pos, p.Item)
+		e.What, e.Text = p.Outcome, joined([]string{ifAny("said by ", p.By), p.Comment})
 	case *run.ItemResolved:
 		t.about(e, p.Pos, p.Item)
 		e.What, e.Text = "resolved", joined([]string{map[run.Then]string{run.ThenSucceeded: "it happened", run.ThenRetry: "it did not happen"}[p.Then],
