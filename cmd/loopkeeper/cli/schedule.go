@@ -100,8 +100,8 @@ func (a *app) useSchedule(ctx context.Context, name, use, what string) error {
 		}
 		if use == "pause" {
 			a.next("loopkeeper schedule resume " + name)
-		} else if next := r.GetSchedule().GetNext(); next != nil {
-			what += "; next " + ui.Clock(next.AsTime(), time.Now())
+		} else if next := ui.NextFiring(r.GetSchedule(), time.Now()); next != "" {
+			what += "; next " + next
 		}
 		return a.printText(name + what + "\n")
 	})

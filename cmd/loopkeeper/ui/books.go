@@ -72,7 +72,11 @@ func limitText(l *coordinatorv1.Limit) string {
 var setBy = map[string]string{"run": "this run", "workflow": "its workflow", "default": "the default", "parent": "its parent", "base": "the run that it builds on"}
 
 // Accepted says what was expected against what was done, and what counts as done although it failed, or failed unseen.
-func (s Style) Accepted(a *coordinatorv1.Acceptance) string {
+func (s Style) Accepted(r *coordinatorv1.Run) string {
+	a, unseen := r.GetAcceptance(), "the script caught this failure and did not waive it: "
+	if r.GetBuiltIn() { // there is no script of the user's that could
+		unseen = "it went on after this failure, which counts: "
+	}
 	var b strings.Builder
 	if a.GetExpected() > 0 {
 		text := fmt.Sprintf("%s expected: %s covered", Count(a.GetExpected()), Count(a.GetCovered()))
@@ -94,7 +98,7 @@ func (s Style) Accepted(a *coordinatorv1.Acceptance) string {
 		b.WriteString(s.fact("handled", Line(h)))
 	}
 	for _, f := range a.GetSwallowed() {
-		b.WriteString(s.fact("unseen", "the script caught this failure and did not waive it: "+Line(f)))
+		b.WriteString(s.fact("unseen", unseen+Line(f)))
 	}
 	if more := a.GetSwallowedAll() - int64(len(a.GetSwallowed())); more > 0 {
 		b.WriteString(s.fact("unseen", fmt.Sprintf("and %s more", Count(more))))

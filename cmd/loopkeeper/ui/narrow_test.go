@@ -174,6 +174,33 @@ func TestPlainLinesSayOnceThatEverythingWaits(t *testing.T) {
 	if !slices.Equal(said, want) {
 		t.Errorf("got %q", said)
 	}
+	out.Reset()
+	show(0, memory, 9, 10, 40) // the same again half a minute later
+	if want := "12:00:40 2 %  1 of 40, 0 failed, all wait, 39 for memory: qwen3:32b waits for memory: attic is 2.1 GiB short"; !strings.Contains(out.String(), want) {
+		t.Errorf("it lacks %q:\n%s", want, out.String())
+	}
+	out.Reset()
+	show(1, memory, 80)
+	if strings.Contains(out.String(), "all wait") || !strings.Contains(out.String(), "0 failed, measuring") {
+		t.Errorf("one runs:\n%s", out.String())
+	}
+}
+
+// What a retry takes over ends at once and is no work: neither the rate nor the expected end rest on it.
+func TestTheRateLeavesOutWhatWasTakenOver(t *testing.T) {
+	var out strings.Builder
+	l := &Lines{W: &out}
+	r := &coordinatorv1.Run{Id: "8aaa", Workflow: "map", State: "running", Base: "7f3k", Items: &coordinatorv1.Counts{Total: 100, Waiting: 100}}
+	l.Show(r, noon)
+	r.Items = &coordinatorv1.Counts{Total: 100, Succeeded: 90, Waiting: 10}
+	l.Show(r, noon.Add(time.Second))
+	r.Items, r.Nodes = &coordinatorv1.Counts{Total: 100, Succeeded: 94, Waiting: 6}, []*coordinatorv1.NodeShare{{Name: "den", Items: 4}}
+	l.Show(r, noon.Add(2*time.Minute))
+	for _, want := range []string{"90 of 100, 0 failed, measuring", "94 of 100, 0 failed, 2.0 items/min, ETA 3-4 min"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("it lacks %q:\n%s", want, out.String())
+		}
+	}
 }
 
 // trace reads a transcript of run/testdata and says it for people.

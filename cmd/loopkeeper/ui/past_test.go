@@ -102,6 +102,22 @@ func TestAnApprovalIsNoQueue(t *testing.T) {
 	}
 }
 
+// A run whose items were all done before it failed does not read as if nothing was missing.
+func TestAFailedRunIsNotFullyCovered(t *testing.T) {
+	r := &coordinatorv1.Run{Id: "7f3k", Workflow: "x.ts", State: "failed", Created: at(-time.Minute), Ended: at(0), Items: &coordinatorv1.Counts{Total: 2, Succeeded: 2},
+		Acceptance: &coordinatorv1.Acceptance{Expected: 2, Covered: 2, Swallowed: []string{"step 4: timeout"}, SwallowedAll: 1}}
+	text := Summary(Style{}, r, noon, 11)
+	if strings.Contains(text, "100 %") || !strings.Contains(text, "2 of 2 done, then the run failed") {
+		t.Errorf("summary:\n%s", text)
+	}
+	if list := Runs(Style{}, []*coordinatorv1.Run{r}, noon); strings.Contains(list, "100 %") {
+		t.Errorf("list:\n%s", list)
+	}
+	if r.BuiltIn = true; strings.Contains(Summary(Style{}, r, noon, 11), "the script caught") {
+		t.Error("a script is blamed that nobody wrote")
+	}
+}
+
 // What starts every few seconds has seconds.
 func TestShortIntervalsHaveSeconds(t *testing.T) {
 	s := &coordinatorv1.Schedule{Name: "tick", Workflow: "x", SpecJson: []byte(`{"every_seconds":10}`), Next: at(25 * time.Second)}
@@ -111,7 +127,10 @@ func TestShortIntervalsHaveSeconds(t *testing.T) {
 	if text := Schedule(Style{}, s, []*timestamppb.Timestamp{at(25 * time.Second)}, noon); !strings.Contains(text, "12:00:25") {
 		t.Errorf("in full:\n%s", text)
 	}
-	s.SpecJson = []byte(`{"every_seconds":3600}`)
+	s.SpecJson = []byte(`{"every_seconds":3600,"zone":"Asia/Tokyo"}`)
+	if text := Schedules(Style{}, []*coordinatorv1.Schedule{s}, noon); !strings.Contains(text, noon.In(zoneOf("Asia/Tokyo")).Format("15:04 JST")) {
+		t.Errorf("its zone's clock:\n%s", text)
+	}
 	if text := Schedules(Style{}, []*coordinatorv1.Schedule{s}, noon); strings.Contains(text, "12:00:25") {
 		t.Errorf("hourly:\n%s", text)
 	}

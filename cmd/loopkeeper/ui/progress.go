@@ -45,7 +45,7 @@ func (l *Live) Show(r *coordinatorv1.Run, now time.Time) {
 		l.rate.Restart()
 	}
 	l.run = r
-	l.rate.Add(now, worked(r.GetItems()))
+	l.rate.Add(now, workedHere(r))
 	if l.drawn == 0 || now.Sub(l.last) >= RedrawInterval { // faster cannot be read
 		l.draw(r, now, l.Hint)
 	}
@@ -120,7 +120,7 @@ func (l *Lines) Show(r *coordinatorv1.Run, now time.Time) {
 		l.rate.Restart()
 		l.line(now, "the coordinator answers again")
 	}
-	l.rate.Add(now, worked(c))
+	l.rate.Add(now, workedHere(r))
 	if l.began {
 		l.past = time.Time{}
 	} else {
@@ -154,7 +154,7 @@ func (l *Lines) Show(r *coordinatorv1.Run, now time.Time) {
 	}
 	l.tenth, l.last = max(tenth, l.tenth), now
 	l.line(l.at(now), "%s  %s of %s, %s, %s%s", Percent(c.GetSucceeded(), c.GetTotal()), Count(c.GetSucceeded()), Count(c.GetTotal()), failedText(c),
-		l.rate.Text(now, left(c)), Simulated(SimulatedRun(r)))
+		l.still.or(l.rate.Text(now, left(c))), Simulated(SimulatedRun(r)))
 }
 
 // begin takes the first view. Of a run that is over it holds the past, whose lines have the times at which it happened.
@@ -225,7 +225,7 @@ func (l *Lines) steps(r *coordinatorv1.Run, calls []*coordinatorv1.Step, now tim
 	}
 	if now.Sub(l.last) >= quiet {
 		l.last = now
-		l.line(now, "%s, the run goes on%s", soFar(r), Simulated(SimulatedRun(r)))
+		l.line(now, "%s, %s%s", soFar(r), l.still.or("the run goes on"), Simulated(SimulatedRun(r)))
 	}
 }
 

@@ -78,6 +78,19 @@ func eta(minutes float64) string {
 // worked is how many items have ended by work. One that was cancelled has ended, but nobody has worked it to its end.
 func worked(c *coordinatorv1.Counts) int64 { return c.GetSucceeded() + c.GetFailed() }
 
+// workedHere is how many items ended by work of this run. What it took over from the run before ended at once and says nothing of how
+// fast; of such a run that is what its machines made, and what failed, which is never taken over.
+func workedHere(r *coordinatorv1.Run) int64 {
+	if r.GetBase() == "" {
+		return worked(r.GetItems())
+	}
+	made := r.GetItems().GetFailed()
+	for _, n := range r.GetNodes() {
+		made += n.GetItems()
+	}
+	return made
+}
+
 // left is how many items are still to be worked on.
 func left(c *coordinatorv1.Counts) int64 { return c.GetRunning() + c.GetWaiting() }
 

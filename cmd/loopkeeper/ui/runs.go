@@ -30,8 +30,11 @@ func Runs(s Style, runs []*coordinatorv1.Run, now time.Time) string {
 		case c.GetFailed() > 0:
 			note = Count(c.GetFailed()) + " failed"
 		}
-		if completed && c.GetTotal() > 0 {
+		switch {
+		case completed && c.GetTotal() > 0:
 			done = Percent(1, 1)
+		case unfinished[r.GetState()] != "" && c.GetSucceeded() == c.GetTotal(): // of the items; of what would have come nobody knows
+			done = "-"
 		}
 		if n := r.GetByCode(); n > 0 && completed {
 			note = strings.TrimPrefix(note+", "+onlyByCode(n), ", ")
@@ -68,7 +71,7 @@ func Show(s Style, r *coordinatorv1.Run, now time.Time) string {
 	} {
 		b.WriteString(s.fact(p[0], p[1]))
 	}
-	b.WriteString(s.pins(r) + s.kin(r) + s.Budgets(r) + s.Accepted(r.GetAcceptance()) + s.noRetry(r))
+	b.WriteString(s.pins(r) + s.kin(r) + s.Budgets(r) + s.Accepted(r) + s.noRetry(r))
 	for _, w := range r.GetWaiting() {
 		if w.GetWaitingFor() == "human" { // what it asks stands above
 			continue
@@ -180,6 +183,8 @@ func Summary(s Style, r *coordinatorv1.Run, now time.Time, exit int) string {
 	switch {
 	case r.GetState() == "completed" && part < whole: // the rest was handled
 		facts = append(facts, fmt.Sprintf("%s of %s, the rest %s", Count(part), Count(whole), onTheWay))
+	case part == whole && whole > 0 && unfinished[r.GetState()] != "":
+		facts = append(facts, fmt.Sprintf("%s of %s done, then %s", Count(part), Count(whole), unfinished[r.GetState()]))
 	case whole > 0:
 		facts = append(facts, fmt.Sprintf("coverage %s (%s of %s)", Percent(part, whole), Count(part), Count(whole)))
 	}
@@ -195,7 +200,7 @@ func Summary(s Style, r *coordinatorv1.Run, now time.Time, exit int) string {
 			b.WriteString(withoutRepeats(stack) + "\n")
 		}
 	}
-	b.WriteString(s.reached(r) + s.Accepted(r.GetAcceptance()) + s.noRetry(r))
+	b.WriteString(s.reached(r) + s.Accepted(r) + s.noRetry(r))
 	if len(r.GetNodes()) > 0 {
 		b.WriteString(NodeShares(s, r))
 	}
@@ -204,6 +209,11 @@ func Summary(s Style, r *coordinatorv1.Run, now time.Time, exit int) string {
 	}
 	return b.String()
 }
+
+// unfinished says of the ends that come before a script's own what happened: where all items were done by then, a full coverage alone would
+// read as if nothing was missing.
+var unfinished = map[string]string{"failed": "the run failed", "timed_out": "its time was used up", "exhausted": "a limit was used up",
+	"cancelled": "it was cancelled", "diverged": "it diverged"}
 
 // withoutRepeats says of equal lines that follow each other, as those of a deep recursion, how many there are.
 func withoutRepeats(text string) string {

@@ -24,26 +24,47 @@ func Schedules(s Style, all []*coordinatorv1.Schedule, now time.Time) string {
 	}
 	t := Table{Width: s.Width, Columns: Columns("SCHEDULE", "/WORKFLOW", "~WHEN", "NEXT", "LAST", ">FIRED", "BY", "MAY", "~")}
 	for _, c := range all {
-		next, note := "-", c.GetNote()
+		next := NextFiring(c, now)
 		switch {
 		case c.GetPaused():
 			next = "paused"
-		case c.GetNext() != nil:
-			next = Clock(c.GetNext().AsTime(), now)
-			if spec := specOf(c); spec.EverySeconds%60 != 0 {
-				next = clockSeconds(c.GetNext().AsTime(), now)
-			}
+		case next == "":
+			next = "-"
 		}
-		t.Add(c.GetName(), Line(c.GetWorkflow()), Line(c.GetWhen()), next, lastOf(s, c, now), firedOf(c), levels[c.GetDefinedBy()]+" "+c.GetDefinedBy(), c.GetAuthority(), Line(note))
+		t.Add(c.GetName(), Line(c.GetWorkflow()), Line(c.GetWhen()), next, lastOf(s, c, now), firedOf(c), levels[c.GetDefinedBy()]+" "+c.GetDefinedBy(), c.GetAuthority(), Line(c.GetNote()))
 	}
 	return t.String()
+}
+
+// NextFiring is when a schedule starts something next, on the clock of its zone and with that zone's name; "" when that is not known, as of a
+// watched folder.
+func NextFiring(c *coordinatorv1.Schedule, now time.Time) string {
+	if c.GetNext() == nil {
+		return ""
+	}
+	spec := specOf(c)
+	t, at := c.GetNext().AsTime(), zoneOf(spec.Zone)
+	text := clockIn(t, now, at)
+	if spec.EverySeconds%60 != 0 && len(text) == len("15:04") {
+		text = t.In(at).Format(time.TimeOnly)
+	}
+	return text + t.In(at).Format(" MST")
+}
+
+// zoneOf is a zone by its name, this machine's where there is none.
+func zoneOf(name string) *time.Location {
+	if z, err := time.LoadLocation(name); err == nil && name != "" {
+		return z
+	}
+	return time.Local
 }
 
 func lastOf(s Style, c *coordinatorv1.Schedule, now time.Time) string {
 	if c.GetLast() == nil {
 		return "-"
 	}
-	return s.State(c.GetLastState()) + " " + Clock(c.GetLast().AsTime(), now)
+	at := zoneOf(specOf(c).Zone)
+	return s.State(c.GetLastState()) + " " + clockIn(c.GetLast().AsTime(), now, at) + c.GetLast().AsTime().In(at).Format(" MST")
 }
 
 func firedOf(c *coordinatorv1.Schedule) string {
@@ -109,10 +130,7 @@ func times(all []*timestamppb.Timestamp, zone string, seconds bool) string {
 	if seconds {
 		form = "Mon 2006-01-02 15:04:05 MST"
 	}
-	at := time.Local
-	if z, err := time.LoadLocation(zone); err == nil && zone != "" {
-		at = z
-	}
+	at := zoneOf(zone)
 	var out []string
 	for _, t := range all {
 		out = append(out, t.AsTime().In(at).Format(form))

@@ -12,6 +12,7 @@ import (
 type stillness struct {
 	since time.Time // zero while something runs
 	told  string    // what for, as last said
+	text  string    // what for, in words, while it lasts
 }
 
 // stillFor is how long all must wait before it is news: between two calls it happens all the time.
@@ -39,9 +40,21 @@ func (s *stillness) news(r *coordinatorv1.Run, now time.Time) string {
 		kinds, each = append(kinds, w.GetWaitingFor()), append(each, text)
 	}
 	kind := strings.Join(kinds, ", ")
-	if now.Sub(s.since) < stillFor || kind == "" || kind == s.told {
+	if s.text = ""; now.Sub(s.since) < stillFor || kind == "" {
+		return ""
+	}
+	s.text = "all wait, " + strings.Join(each, "; ")
+	if kind == s.told {
 		return ""
 	}
 	s.told = kind
-	return "all wait, " + strings.Join(each, "; ")
+	return s.text
+}
+
+// or is what all wait for, which matters more than any other text while it lasts.
+func (s *stillness) or(other string) string {
+	if s.text != "" {
+		return s.text
+	}
+	return other
 }

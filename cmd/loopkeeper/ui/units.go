@@ -76,8 +76,11 @@ func Age(d time.Duration) string {
 }
 
 // Clock prints a time as people read it: today 22:04, this week Thu 02:10, else 2026-11-02.
-func Clock(t, now time.Time) string {
-	t, now = t.Local(), now.Local()
+func Clock(t, now time.Time) string { return clockIn(t, now, time.Local) }
+
+// clockIn is Clock on the clock of a zone.
+func clockIn(t, now time.Time, zone *time.Location) string {
+	t, now = t.In(zone), now.In(zone)
 	midnight := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
 	switch {
 	case t.IsZero():
