@@ -70,7 +70,7 @@ func TestFaultsNameTheirPlace(t *testing.T) {
 		"unknown pool key":    {"worker:\n  hardware:\n    pools: [{id: host, totl: 1}]\n", `loopkeeper.yaml:3:24: unknown field "totl"`},
 		"not yes or no":       {"worker:\n  hardware:\n    devices: [{id: a, hide: often}]\n", `loopkeeper.yaml:3:29: worker.hardware.devices: want true or false, got "often"`},
 		"says nothing":        {"worker:\n  hardware:\n    pools: [{id: host}]\n", `worker.hardware.pools[0] (file `},
-		"reserves everything": {"worker:\n  hardware:\n    pools: [{id: host, total: 8 GiB, reserve: 8 GiB}]\n", `loopkeeper.yaml:3): pool host: a reserve of 8 GiB leaves nothing of 8 GiB`},
+		"reserves everything": {"worker:\n  hardware:\n    pools: [{id: host, total: 8 GiB, reserve: 8 GiB}]\n", `loopkeeper.yaml:3:14): pool host: a reserve of 8 GiB leaves nothing of 8 GiB`},
 		"pool without id":     {"worker:\n  hardware:\n    pools: [{total: 8 GiB}]\n", `want an id: loopkeeper probe`},
 		"hide and force":      {"worker:\n  hardware:\n    devices: [{id: a, hide: true, force: true}]\n", `device a: want hide: true or force: true`},
 		"device twice":        {"worker:\n  hardware:\n    devices: [{id: a, hide: true}, {id: a, force: true}]\n", `worker.hardware.devices[1]`},

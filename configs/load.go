@@ -71,14 +71,14 @@ func Load(s Sources) (Config, Origins, error) {
 		c.Worker.Listen = "0.0.0.0:7701"
 	}
 	if key, err := validate(&c); err != nil {
-		return Config{}, nil, apierr.New(apierr.InvalidArgument, "setting %s (%s): %v", key, from.of(key), err).
+		return Config{}, nil, apierr.New(apierr.InvalidArgument, "setting %s (%s): %v", key, from.Of(key), err).
 			WithNext("loopkeeper config example", "change or remove that value: the example says what it may be")
 	}
 	return c, from, nil
 }
 
-// of finds the origin of a key such as "coordinator.workers[2]", or else of the nearest that holds it.
-func (o Origins) of(key string) string {
+// Of finds the origin of a key such as "coordinator.workers[2]", or else of the nearest that holds it.
+func (o Origins) Of(key string) string {
 	nearest := ""
 	for k := range o {
 		if len(k) > len(nearest) && (key == k || strings.HasPrefix(key, k+"[") || strings.HasPrefix(key, k+".")) {

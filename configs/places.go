@@ -18,6 +18,10 @@ func places(n ast.Node, key string, do func(key string, line, column int)) {
 		}
 	case *ast.SequenceNode:
 		for i, v := range n.Values {
+			if m, ok := v.(*ast.MappingNode); ok && len(m.Values) > 0 {
+				at := m.Values[0].Key.GetToken().Position
+				do(fmt.Sprintf("%s[%d]", key, i), at.Line, at.Column)
+			}
 			places(v, fmt.Sprintf("%s[%d]", key, i), do)
 		}
 	default:

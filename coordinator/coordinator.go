@@ -26,6 +26,7 @@ import (
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
 	"github.com/loopkeeper/loopkeeper/coordinator/script"
 	"github.com/loopkeeper/loopkeeper/coordinator/tools"
+	"github.com/loopkeeper/loopkeeper/coordinator/tools/policy"
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
 	"github.com/loopkeeper/loopkeeper/proto/prompts"
 	"github.com/loopkeeper/loopkeeper/scheduler"
@@ -61,6 +62,7 @@ type Options struct {
 	// PromptsFolder is where these come from, for people; "" for nowhere.
 	PromptsFolder string
 	Spaces        []tools.Workspace // the folders that tools may use, and nothing else of this machine
+	Policy        []policy.Rule     // what calls of tools may do; the first that fits holds
 	EffectLog     *tools.EffectLog  // the tool effect.log, for tests; nil: there is none
 	Grace         time.Duration     // how long after a start a call waits for its node to come back; 0: the engine's default
 	Log           *slog.Logger
@@ -95,7 +97,7 @@ func Start(ctx context.Context, o Options) (*Coordinator, error) {
 	}
 	c.judges = o.newJudgeBook(func() []fleet.View { all, _ := c.fleet.View(); return all })
 	c.engine = engine.New(engine.Options{Store: o.Store, Host: o.Host, MaxScripts: o.MaxRuns, ReattachGrace: o.Grace,
-		Pins: engine.Pins{Roles: o.Roles, Prompts: o.texts(), Judges: c.judges.pinned}, DefaultLimits: o.Default, Tools: toolbox{c.tools}, Workflows: c.library.Find, Submitted: submitted,
+		Pins: engine.Pins{Roles: o.Roles, Prompts: o.texts(), Judges: c.judges.pinned}, DefaultLimits: o.Default, Tools: toolbox{c.tools}, Rule: ruler{c.tools, o.rules()}.rule, Workflows: c.library.Find, Submitted: submitted,
 		Limits: o.limits(), Hours: o.Hours, Nodes: o.Nodes, Resources: o.Resources, Log: o.Log.With("part", "engine")})
 	fo := fleet.Options{Fleet: o.Fleet, Version: o.Version, Static: o.Workers, Local: o.Local, Interval: o.Interval, Dial: o.Dial,
 		LostAfter: o.LostAfter, Memory: o.Store, Lost: c.engine.Lost, Note: c.engine.Reported, Log: o.Log.With("part", "fleet")}

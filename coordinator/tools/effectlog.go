@@ -21,7 +21,7 @@ type EffectLog struct {
 // Describe implements Tool.
 func (EffectLog) Describe() Description {
 	return Description{
-		Name: "effect.log", Summary: "Appends a line to a log (for tests).", Effect: External, Verify: "look for the key of the call in the log",
+		Name: "effect.log", Summary: "Appends a line to a log (for tests).", Effect: External, Verifiable: true, Verify: "look for the key of the call in the log",
 		Input: json.RawMessage(`{"type":"object","additionalProperties":false,"required":["text"],"properties":{
 			"text":{"type":"string"},"delay_seconds":{"type":"number","minimum":0},
 			"crash":{"enum":["before","after"],"description":"once per key"},

@@ -9,6 +9,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/loopkeeper/loopkeeper/coordinator/tools/policy"
 )
 
 // Options are what the tools need. Bodies and Records are required where a workspace or a tool with effects is given.
@@ -73,6 +75,33 @@ func (r *Registry) Tools() []Description {
 		out = append(out, r.tools[name].Description)
 	}
 	return out
+}
+
+// Nature is what is known of a call before it acts; known is false when there is no such tool. An input that does not fit has the nature
+// of the tool's furthest call.
+func (r *Registry) Nature(call Call) (n policy.Nature, known bool) {
+	t, ok := r.tools[call.Tool]
+	if !ok {
+		return n, false
+	}
+	if n, ok := t.Tool.(Natured); ok && t.input.check(call) == nil {
+		return n.Nature(call), true
+	}
+	return t.nature(), true
+}
+
+// nature is that of the furthest call of a tool.
+func (d Description) nature() policy.Nature {
+	n := policy.Nature{Authority: policy.Act, Reversible: d.Undoable, Verifiable: d.Verifiable}
+	switch d.Effect {
+	case None:
+		return policy.Nature{Authority: policy.Inform, Affects: policy.Self, Reversible: true, Verifiable: true}
+	case Local:
+		n.Affects = policy.Workspace
+	default:
+		n.Affects = policy.External
+	}
+	return n
 }
 
 // Run does call, or returns what it did before under the same key. How it ended is in the outcome, a failure too; an error says that

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+
+	"github.com/loopkeeper/loopkeeper/coordinator/tools/policy"
 )
 
 // Effect is whom a tool affects.
@@ -18,13 +20,14 @@ const (
 
 // Description is what is known of a tool before it is called.
 type Description struct {
-	Name     string          `json:"name"`    // such as file.write
-	Summary  string          `json:"summary"` // one sentence
-	Input    json.RawMessage `json:"input"`   // JSON Schema of the input
-	Output   json.RawMessage `json:"output"`  // JSON Schema of the value
-	Effect   Effect          `json:"effect"`
-	Undoable bool            `json:"undoable"` // the evidence holds what is needed to undo it
-	Verify   string          `json:"verify"`   // how a person sees whether it was done, "" when there is nothing to see
+	Name       string          `json:"name"`    // such as file.write
+	Summary    string          `json:"summary"` // one sentence
+	Input      json.RawMessage `json:"input"`   // JSON Schema of the input
+	Output     json.RawMessage `json:"output"`  // JSON Schema of the value
+	Effect     Effect          `json:"effect"`
+	Undoable   bool            `json:"undoable"`   // the evidence holds what is needed to undo it
+	Verifiable bool            `json:"verifiable"` // Check can tell whether it was done
+	Verify     string          `json:"verify"`     // how a person sees whether it was done, "" when there is nothing to see
 }
 
 // Call is one use of a tool.
@@ -112,6 +115,9 @@ type Checked struct {
 	Outcome *Outcome `json:"outcome,omitempty"` // when done: as the call itself would have returned it, as far as can be seen
 	Why     string   `json:"why"`               // what was seen
 }
+
+// Natured is a Tool whose calls differ in what they do: Nature is that of one call, whose input fits. It only looks at the call.
+type Natured interface{ Nature(call Call) policy.Nature }
 
 // Tool is one thing that can be done. A *Failure among its errors is how the call ended; any other error says nothing about it.
 type Tool interface {

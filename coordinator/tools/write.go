@@ -23,7 +23,7 @@ type fileWrite struct{ files }
 // Describe implements Tool.
 func (fileWrite) Describe() Description {
 	return Description{
-		Name: "file.write", Summary: "Writes a file of a workspace, whole or not at all.", Effect: Local, Undoable: true,
+		Name: "file.write", Summary: "Writes a file of a workspace, whole or not at all.", Effect: Local, Undoable: true, Verifiable: true,
 		Verify: "compare the SHA-256 of the file with the one in the evidence",
 		Input: json.RawMessage(`{"type":"object","additionalProperties":false,"required":["path","body"],"properties":{
 			"workspace":{"type":"string"},"path":{"type":"string","minLength":1},

@@ -118,7 +118,7 @@ func (a *app) startCoordinator(ctx context.Context, l net.Listener, dir, local s
 		o.EffectLog = &tools.EffectLog{Path: a.effects, Exit: func() { os.Exit(exitError) }} // as a crash: nothing is tidied up
 	}
 	var co *coordinator.Coordinator
-	if err = place(c, &o); err == nil {
+	if err = place(c, a.origins, &o); err == nil {
 		co, err = coordinator.Start(ctx, o)
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/loopkeeper/loopkeeper/coordinator/engine"
 	"github.com/loopkeeper/loopkeeper/coordinator/run"
 	"github.com/loopkeeper/loopkeeper/coordinator/tools"
+	"github.com/loopkeeper/loopkeeper/coordinator/tools/policy"
 	"github.com/loopkeeper/loopkeeper/scheduler"
 )
 
@@ -18,7 +20,7 @@ func runLimits(b configs.Budget) run.Limits {
 }
 
 // place puts the settings about models, nodes, resources and budgets into the options of a coordinator.
-func place(c configs.Config, o *coordinator.Options) error {
+func place(c configs.Config, from configs.Origins, o *coordinator.Options) error {
 	o.Contexts, o.Pulls = c.Models.Contexts, coordinator.PullPolicy(c.Models.Pull)
 	o.Limits = scheduler.Limits{DefaultContext: c.Models.DefaultContext, Pins: c.Models.Pins, IdleUnload: c.Models.IdleUnload}
 	if c.Models.IdleUnload == 0 {
@@ -57,6 +59,11 @@ func place(c configs.Config, o *coordinator.Options) error {
 	for _, name := range slices.Sorted(maps.Keys(c.Workspaces)) {
 		w := c.Workspaces[name]
 		o.Spaces = append(o.Spaces, tools.Workspace{Name: name, Dir: w.Dir, Write: w.Write, MaxBytes: int64(w.MaxBytes)})
+	}
+	for i, r := range c.Policy {
+		at := fmt.Sprintf("policy[%d]", i)
+		o.Policy = append(o.Policy, policy.Rule{Tool: r.Tool, Authority: policy.Authority(r.Authority), Affects: policy.Affects(r.Affects),
+			Reversible: r.Reversible, Verifiable: r.Verifiable, Do: policy.Do(r.Do), Line: fmt.Sprintf("%s (%s)", at, from.Of(at))})
 	}
 	return nil
 }
