@@ -34,6 +34,8 @@ type Config struct {
 	Script    Script    `yaml:"script"`
 	// Workspaces are the folders that the tools of steps may use, by name.
 	Workspaces Workspaces `yaml:"workspaces"`
+	// HTTP is the hosts that the tool http.request may call. Default: none, and there is no such tool.
+	HTTP HTTPHosts `yaml:"http"`
 	// Policy says which calls of tools run, ask a person or are refused; the first rule that fits holds.
 	Policy Policy `yaml:"policy"`
 	// Limits are what runs may use.

@@ -50,6 +50,7 @@ var settings = []setting{
 	{key: "nodes", get: func(c *Config) any { return c.Nodes }},
 	{key: "resources", get: func(c *Config) any { return c.Resources }},
 	{key: "workspaces", get: func(c *Config) any { return c.Workspaces }},
+	{key: "http", get: func(c *Config) any { return c.HTTP }},
 	{key: "policy", get: func(c *Config) any { return c.Policy }},
 	size("script.memory_bytes", func(c *Config) *uint64 { return &c.Script.Memory }),
 	span("script.cpu", func(c *Config) *time.Duration { return &c.Script.CPU }),
@@ -143,6 +144,9 @@ func validate(c *Config) (key string, err error) {
 		return key, err
 	}
 	if key, err := validateWorkspaces(c); err != nil {
+		return key, err
+	}
+	if key, err := c.HTTP.validate(); err != nil {
 		return key, err
 	}
 	if key, err := c.Policy.validate(); err != nil {

@@ -61,10 +61,11 @@ type Options struct {
 	Prompts   prompts.Set                // texts in the place of this release's own
 	// PromptsFolder is where these come from, for people; "" for nowhere.
 	PromptsFolder string
-	Spaces        []tools.Workspace // the folders that tools may use, and nothing else of this machine
-	Policy        []policy.Rule     // what calls of tools may do; the first that fits holds
-	EffectLog     *tools.EffectLog  // the tool effect.log, for tests; nil: there is none
-	Grace         time.Duration     // how long after a start a call waits for its node to come back; 0: the engine's default
+	Spaces        []tools.Workspace        // the folders that tools may use, and nothing else of this machine
+	Web           map[string]tools.WebHost // what http.request may call; with none there is no such tool
+	Policy        []policy.Rule            // what calls of tools may do; the first that fits holds
+	EffectLog     *tools.EffectLog         // the tool effect.log, for tests; nil: there is none
+	Grace         time.Duration            // how long after a start a call waits for its node to come back; 0: the engine's default
 	Log           *slog.Logger
 }
 

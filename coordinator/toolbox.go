@@ -17,6 +17,9 @@ import (
 // newTools opens the workspaces and registers the tools of this machine.
 func (o Options) newTools() (*tools.Registry, error) {
 	to := tools.Options{Workspaces: o.Spaces, Bodies: bodies{o.Store}, Records: records{o.Store}}
+	if len(o.Web) > 0 {
+		to.More = append(to.More, tools.Web{Hosts: o.Web, Bodies: to.Bodies})
+	}
 	if o.EffectLog != nil {
 		to.More = append(to.More, *o.EffectLog)
 	}

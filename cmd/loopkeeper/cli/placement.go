@@ -60,6 +60,13 @@ func place(c configs.Config, from configs.Origins, o *coordinator.Options) error
 		w := c.Workspaces[name]
 		o.Spaces = append(o.Spaces, tools.Workspace{Name: name, Dir: w.Dir, Write: w.Write, MaxBytes: int64(w.MaxBytes)})
 	}
+	o.Web = map[string]tools.WebHost{}
+	for name, h := range c.HTTP {
+		if len(h.Methods) == 0 {
+			h.Methods = []string{"GET", "HEAD"}
+		}
+		o.Web[name] = tools.WebHost(h)
+	}
 	for i, r := range c.Policy {
 		at := fmt.Sprintf("policy[%d]", i)
 		o.Policy = append(o.Policy, policy.Rule{Tool: r.Tool, Authority: policy.Authority(r.Authority), Affects: policy.Affects(r.Affects),
