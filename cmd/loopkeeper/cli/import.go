@@ -21,9 +21,23 @@ func newImport(a *app) *cobra.Command {
 			"Only a run that has ended can be imported: another would go on in two places.",
 		Example: "  loopkeeper import 7f3k.tar.gz",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *client) error { return a.importRun(ctx, c, args[0]) })
+			c, err := a.connect(cmd.Context())
+			if err != nil {
+				return needsCoordinator(err)
+			}
+			defer c.close()
+			return a.importRun(cmd.Context(), c, args[0])
 		},
 	}
+}
+
+// needsCoordinator says why an import cannot go without: who looks at a file may think that it can.
+func needsCoordinator(err error) error {
+	e := apierr.As(apierr.FromStatus(err))
+	if e.Code == apierr.Unavailable {
+		e.Message += "; an import goes through a coordinator, which alone writes to its ledger: start one, then import again"
+	}
+	return e
 }
 
 func (a *app) importRun(ctx context.Context, c *client, path string) error {

@@ -101,6 +101,9 @@ func (a *app) mapRun(ctx context.Context, c *client, o mapOptions, base map[stri
 	}
 	in["keys"] = keys
 	j := job{builtIn: "map", input: in, models: []string{o.model, o.judge}, key: o.run.key, limit: o.run.limit, limits: o.run.limits, place: o.run.place, to: o.to}
+	if o.run.dryRun {
+		j.long = a.tooLong(ctx, c, o, base, items, bodies)
+	}
 	id, err := a.start(ctx, c, j, o.run)
 	if err != nil || id == "" {
 		return nil, err

@@ -23,6 +23,7 @@ type job struct {
 	limits  map[string]int64
 	place   precedence
 	to      destination
+	long    *tooLong // what a dry run found too long, nil for nothing
 }
 
 // precedence says which runs go first. The zero value is like most.
@@ -162,7 +163,11 @@ func (a *app) printDetached(ctx context.Context, c *client, s *coordinatorv1.Sub
 
 func (a *app) printDryRun(j job, r *coordinatorv1.SubmitResponse) error {
 	if a.json() {
-		return a.printJSON(ui.Plain(r))
+		plain := ui.Plain(r)
+		if j.long != nil {
+			plain["too_long"] = j.long
+		}
+		return a.printJSON(plain)
 	}
 	for _, f := range r.GetFits() {
 		if err := a.printText(ui.Explain(a.style(a.stdout), f.GetExplanation(), time.Now())); err != nil {
@@ -171,6 +176,12 @@ func (a *app) printDryRun(j job, r *coordinatorv1.SubmitResponse) error {
 	}
 	if len(distinct(j.models)) == 0 {
 		a.note("models are not checked; name them with --model")
+	}
+	if j.long != nil {
+		a.note("%s %s", a.style(a.stderr).Warn("warning:"), j.long.text())
+		a.next("loopkeeper fit "+quote(j.long.Model)+"  # says how large a context each machine has room for; models.contexts in the settings sets it",
+			"loopkeeper workflows show partition  # takes a long text in parts")
+		return a.printText("dry run: nothing was started\n")
 	}
 	return a.printText("dry run: all is well, nothing was started\n")
 }

@@ -176,8 +176,17 @@ func (a *app) greet(addr net.Addr, w *worker.Worker, took time.Duration) error {
 		a.warnInsecure(addr)
 	}
 	fmt.Fprintf(a.stdout, "Join another machine:  loopkeeper worker --insecure-lan --fleet %s\n", a.config.Fleet)
-	_, err := fmt.Fprintf(a.stdout, "Next: loopkeeper map --model %s --prompt 'Summarise in three points: {{item}}' 'docs/*.md'\n", model)
+	_, err := fmt.Fprintf(a.stdout, "Next: loopkeeper map %s--model %s --prompt 'Summarise in three points: {{item}}' 'docs/*.md'\n", a.here(addr), model)
 	return err
+}
+
+// here is the flag with which a command finds this coordinator, with the space after it; "" where it does so by itself, through what the
+// default data folder and settings say.
+func (a *app) here(addr net.Addr) string {
+	if a.flags.config == "" && a.flags.dataDir == "" {
+		return ""
+	}
+	return "--server " + reachable(addr) + " "
 }
 
 func (a *app) warnInsecure(addr net.Addr) {

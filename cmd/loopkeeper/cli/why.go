@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loopkeeper/loopkeeper/cmd/loopkeeper/ui"
+	"github.com/loopkeeper/loopkeeper/proto/apierr"
 	coordinatorv1 "github.com/loopkeeper/loopkeeper/proto/loopkeeper/coordinator/v1"
 )
 
@@ -18,14 +19,16 @@ func (c *client) records() coordinatorv1.RecordServiceClient {
 }
 
 func newWhy(a *app) *cobra.Command {
-	return &cobra.Command{
+	var open string
+	c := &cobra.Command{
 		Use: "why RUN [SUBJECT] [QUESTION]", Short: "Say on what basis something came to be", Args: cobra.RangeArgs(1, 3),
 		Long: "Say on what basis something came to be: from an output, a file, a step or an item back to what was handed in, with every try, " +
 			"who did it, and who accepted it on which quotes.\n\n" +
 			"SUBJECT is a file or another key, the name of an output, a step such as 3, or an item such as 3/7; left out it is the output result. " +
 			"Facts are what code verified; opinions are what a model said and code could not verify; a lead is a model's words that another step went on from.\n\n" +
-			"With a QUESTION the step that judged it, else the one that made it, is asked, with the input that it had: one call, in a run of its own.",
-		Example: "  loopkeeper why 7f3k\n  loopkeeper why 7f3k docs/errors.md\n  loopkeeper why 7f3k 3/7 'Why was it sent back?'",
+			"With a QUESTION the step that judged it, else the one that made it, is asked, with the input that it had: one call, in a run of its own.\n\n" +
+			"What an answer names as an artifact, a prompt or a reply such as it was, --open prints.",
+		Example: "  loopkeeper why 7f3k\n  loopkeeper why 7f3k docs/errors.md\n  loopkeeper why 7f3k docs/errors.md --open 9c1e5d20a7b3\n  loopkeeper why 7f3k 3/7 'Why was it sent back?'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r := &coordinatorv1.WhyRequest{RunId: args[0]}
 			if len(args) > 1 {
@@ -34,12 +37,17 @@ func newWhy(a *app) *cobra.Command {
 			if len(args) > 2 {
 				r.Question = strings.TrimSpace(args[2])
 			}
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *client) error { return a.why(ctx, c, r) })
+			if open != "" && r.Question != "" {
+				return usagef("--open prints what is there, and asks no QUESTION")
+			}
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client) error { return a.why(ctx, c, r, open) })
 		},
 	}
+	c.Flags().StringVar(&open, "open", "", "print this `ARTIFACT` of the answer, by the beginning of its hash")
+	return c
 }
 
-func (a *app) why(ctx context.Context, c *client, r *coordinatorv1.WhyRequest) error {
+func (a *app) why(ctx context.Context, c *client, r *coordinatorv1.WhyRequest, open string) error {
 	done := func() {}
 	if r.Question != "" {
 		done = a.slow("asking; Ctrl-C gives up")
@@ -48,6 +56,9 @@ func (a *app) why(ctx context.Context, c *client, r *coordinatorv1.WhyRequest) e
 	done()
 	if err != nil {
 		return err
+	}
+	if open != "" {
+		return a.openBody(ctx, c, r, w, open)
 	}
 	if a.json() {
 		return a.printJSON(ui.Plain(w))
@@ -65,7 +76,45 @@ func (a *app) why(ctx context.Context, c *client, r *coordinatorv1.WhyRequest) e
 	if w.GetAnswer() != "" {
 		l.text("\nanswer of " + ui.Line(w.GetAnsweredBy()) + " (an opinion):\n" + ui.Text(w.GetAnswer()) + "\n")
 	}
+	for _, b := range w.GetBases() {
+		if bodies := b.GetBodies(); len(bodies) > 0 {
+			a.next(whyAgain(r, " --open "+shortHash(bodies[0])+"  # prints that artifact"))
+			break
+		}
+	}
 	return a.printText(l.String())
+}
+
+// openBody prints the one body of an answer whose hash begins so.
+func (a *app) openBody(ctx context.Context, c *client, r *coordinatorv1.WhyRequest, w *coordinatorv1.WhyResponse, hash string) error {
+	var found []string
+	for _, b := range w.GetBases() {
+		for _, body := range b.GetBodies() {
+			if sha := body.GetSha256(); strings.HasPrefix(sha, hash) && !slices.Contains(found, sha) {
+				found = append(found, sha)
+			}
+		}
+	}
+	if len(found) != 1 {
+		return apierr.New(apierr.NotFound, "%s a hash that begins with %q", ui.Plural(int64(len(found)), "artifact of this answer has", "artifacts of this answer have"), hash).WithNext(whyAgain(r, ""))
+	}
+	text, err := fetch(ctx, c, found[0])
+	if err != nil {
+		return err
+	}
+	if a.json() {
+		return a.printJSON(map[string]any{"sha256": found[0], "text": text})
+	}
+	return a.printText(strings.TrimRight(ui.Text(text), "\n") + "\n")
+}
+
+// whyAgain is the command that gives the same answer, with what follows it.
+func whyAgain(r *coordinatorv1.WhyRequest, then string) string {
+	command := "loopkeeper why " + r.GetRunId()
+	if r.GetSubject() != "" {
+		command += " " + quote(r.GetSubject())
+	}
+	return command + then
 }
 
 // noResultYet says of a run under way that what is shown is how far it came, where it was asked for its result.
@@ -140,10 +189,25 @@ func (l *labelled) basis(b *coordinatorv1.Basis) {
 	l.all("fact", b.GetFacts())
 	l.all("opinion", b.GetOpinions())
 	l.all("reason", b.GetReasons())
-	for _, body := range b.GetBodies() {
-		l.add("  ", "body", body.GetName()+", "+ui.Count(int64(body.GetBytes()))+" bytes, artifact "+body.GetSha256()[:min(12, len(body.GetSha256()))])
+	l.bodies(b.GetBodies())
+}
+
+// bodies prints what a link rests on, what is the same once: a result is mostly the reply as it came.
+func (l *labelled) bodies(all []*coordinatorv1.Ref) {
+	names := map[string][]string{}
+	for _, body := range all {
+		names[body.GetSha256()] = append(names[body.GetSha256()], body.GetName())
+	}
+	for _, body := range all {
+		if same := names[body.GetSha256()]; same != nil {
+			delete(names, body.GetSha256())
+			l.add("  ", "body", strings.Join(same, " = ")+", "+ui.Count(int64(body.GetBytes()))+" bytes, artifact "+shortHash(body))
+		}
 	}
 }
+
+// shortHash is as much of a body's hash as people are shown.
+func shortHash(b *coordinatorv1.Ref) string { return b.GetSha256()[:min(12, len(b.GetSha256()))] }
 
 // keyBeside is a link's key, where that is not its name.
 func keyBeside(b *coordinatorv1.Basis) string {
