@@ -67,3 +67,35 @@ func TestRealServerReusesThePrefixOfAJudge(t *testing.T) {
 		}
 	}
 }
+
+// A plan of twelve steps asks three criteria of each result, one subject after the other: each subject is read once, and its later
+// questions find it in the cache, though eleven others were read in between.
+func TestRealServerReusesThePrefixOverAPlan(t *testing.T) {
+	c, common := tiny(t)
+	common.Options.NumPredict = 600
+	for subject := range 12 {
+		var b strings.Builder
+		for i := range 60 {
+			fmt.Fprintf(&b, "Pump %d of hall %d ran well and its seal still holds.\n", i+100, subject+1)
+		}
+		r := EvaluateRequest{Common: common, Subject: b.String()}
+		for _, text := range []string{"It names every pump.", "It says how each seal is.", "It is short."} {
+			r.Criteria = append(r.Criteria, Criterion{Text: text})
+		}
+		e := Evaluate(t.Context(), c, r)
+		if e.Kind != OK {
+			t.Fatalf("subject %d: %s %s", subject+1, e.Kind, e.Message)
+		}
+		first := e.Turns[0].Report.Counts.PromptDuration
+		var parts []string
+		for i, turn := range e.Turns[:2*len(r.Criteria)] {
+			part := turn.Report.Counts.PromptDuration.Seconds() / first.Seconds()
+			parts = append(parts, fmt.Sprintf("%.1f%%", 100*part))
+			// The first of each kind also reads what is said about how to answer.
+			if i != 0 && i != len(r.Criteria) && part >= 0.1 {
+				t.Errorf("subject %d: call %d read its prompt in %.0f%% of the time of the first", subject+1, i, 100*part)
+			}
+		}
+		t.Logf("subject %d: first %s, then %s", subject+1, first, strings.Join(parts[1:], " "))
+	}
+}
