@@ -39,43 +39,15 @@ func TestRealServerPlansAndEvaluates(t *testing.T) {
 	t.Logf("plan %s %q from %s, evaluation %s", p.Kind, p.Reasons, p.Text, e.Value)
 }
 
-// The second and later questions about a subject find its text in the server's cache, whichever endpoint asks. Only
-// prompt_eval_duration shows it. A token of this model is a byte, so this subject is one of some 2000 tokens and more.
-func TestRealServerReusesThePrefixOfAJudge(t *testing.T) {
-	c, common := tiny(t)
-	var b strings.Builder
-	for i := range 60 {
-		fmt.Fprintf(&b, "Pump %d ran well and its seal still holds.\n", i+100)
-	}
-	r := EvaluateRequest{Common: common, Subject: b.String()}
-	r.Options.NumPredict = 600
-	for _, text := range []string{"It names every pump.", "It says how each seal is.", "It is short."} {
-		r.Criteria = append(r.Criteria, Criterion{Text: text})
-	}
-	e := Evaluate(t.Context(), c, r)
-	if e.Kind != OK {
-		t.Fatalf("%s %s", e.Kind, e.Message)
-	}
-	first := e.Turns[0].Report.Counts.PromptDuration
-	for i, turn := range e.Turns[:2*len(r.Criteria)] {
-		n := turn.Report.Counts
-		part := n.PromptDuration.Seconds() / first.Seconds()
-		t.Logf("%s, format %t: %d tokens of prompt in %s, %.1f%% of the first", turn.Report.Endpoint, turn.Report.Structured, n.PromptTokens, n.PromptDuration, 100*part)
-		later := i != 0 && i != len(r.Criteria)          // the first of each kind also reads what is said about how to answer
-		if later && part >= 0.1 || i > 0 && part > 0.9 { // one that finds nothing of its longer prompt takes more than the first
-			t.Errorf("call %d read its prompt in %.0f%% of the time of the first", i, 100*part)
-		}
-	}
-}
-
 // A plan of twelve steps asks three criteria of each result, one subject after the other: each subject is read once, and its later
-// questions find it in the cache, though eleven others were read in between.
+// questions find it in the server's cache, whichever endpoint asks. Only prompt_eval_duration shows it. A token of this model is a
+// byte, so a subject is one of some 2000 tokens.
 func TestRealServerReusesThePrefixOverAPlan(t *testing.T) {
 	c, common := tiny(t)
-	common.Options.NumPredict = 600
+	common.Options.NumPredict = 300
 	for subject := range 12 {
 		var b strings.Builder
-		for i := range 60 {
+		for i := range 40 {
 			fmt.Fprintf(&b, "Pump %d of hall %d ran well and its seal still holds.\n", i+100, subject+1)
 		}
 		r := EvaluateRequest{Common: common, Subject: b.String()}
@@ -91,8 +63,8 @@ func TestRealServerReusesThePrefixOverAPlan(t *testing.T) {
 		for i, turn := range e.Turns[:2*len(r.Criteria)] {
 			part := turn.Report.Counts.PromptDuration.Seconds() / first.Seconds()
 			parts = append(parts, fmt.Sprintf("%.1f%%", 100*part))
-			// The first of each kind also reads what is said about how to answer.
-			if i != 0 && i != len(r.Criteria) && part >= 0.1 {
+			later := i != 0 && i != len(r.Criteria)          // the first of each kind also reads what is said about how to answer
+			if later && part >= 0.1 || i > 0 && part > 1 { // one that finds nothing of its longer prompt takes more than the first
 				t.Errorf("subject %d: call %d read its prompt in %.0f%% of the time of the first", subject+1, i, 100*part)
 			}
 		}
