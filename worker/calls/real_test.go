@@ -63,7 +63,7 @@ func TestRealServerReusesThePrefixOverAPlan(t *testing.T) {
 		for i, turn := range e.Turns[:2*len(r.Criteria)] {
 			part := turn.Report.Counts.PromptDuration.Seconds() / first.Seconds()
 			parts = append(parts, fmt.Sprintf("%.1f%%", 100*part))
-			later := i != 0 && i != len(r.Criteria)          // the first of each kind also reads what is said about how to answer
+			later := i != 0 && i != len(r.Criteria)        // the first of each kind also reads what is said about how to answer
 			if later && part >= 0.1 || i > 0 && part > 1 { // one that finds nothing of its longer prompt takes more than the first
 				t.Errorf("subject %d: call %d read its prompt in %.0f%% of the time of the first", subject+1, i, 100*part)
 			}
