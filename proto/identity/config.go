@@ -28,7 +28,7 @@ func ShowingConfig(show func() (*tls.Certificate, error)) *tls.Config {
 		GetCertificate:         func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return show() },
 		GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
 			if !slices.Contains(h.SupportedVersions, tls.VersionTLS13) {
-				return nil, refuse(OldTLS, apierr.New(apierr.IncompatibleVersion, "the other side offers no TLS 1.3"))
+				return nil, NewRefusal(OldTLS, apierr.New(apierr.IncompatibleVersion, "the other side offers no TLS 1.3"))
 			}
 			return nil, nil
 		},
@@ -66,6 +66,7 @@ type Pin struct {
 
 	mu        sync.Mutex
 	authority *x509.Certificate
+	failure   error
 }
 
 // NewPin returns a Pin; a zero fingerprint takes the first authority met, an empty fleet any, a nil now is time.Now.
@@ -83,24 +84,37 @@ func (p *Pin) Authority() *x509.Certificate {
 	return p.authority
 }
 
+// Failure is why the last handshake was refused here, with code and advice; nil when it was not.
+func (p *Pin) Failure() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.failure
+}
+
 // Config is TLS 1.3 for the dialling side. It shows no certificate.
 func (p *Pin) Config() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true, VerifyConnection: p.verify}
 }
 
 func (p *Pin) verify(s tls.ConnectionState) error {
-	if len(s.PeerCertificates) != 2 || !s.PeerCertificates[1].IsCA {
-		return refuse(OtherAuthority, apierr.New(apierr.Conflict, "what answers is not the enrolment service of a fleet"))
-	}
-	authority := s.PeerCertificates[1]
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.failure = p.decide(s)
+	return p.failure
+}
+
+// decide is verify; mu is held.
+func (p *Pin) decide(s tls.ConnectionState) error {
+	if len(s.PeerCertificates) != 2 || !s.PeerCertificates[1].IsCA {
+		return NewRefusal(OtherAuthority, apierr.New(apierr.Conflict, "what answers is not the enrolment service of a fleet"))
+	}
+	authority := s.PeerCertificates[1]
 	var none Fingerprint
 	if p.want == none && p.authority != nil {
 		p.want = FingerprintOf(p.authority)
 	}
 	if got := FingerprintOf(authority); p.want != none && p.want != got {
-		return refuse(OtherAuthority, apierr.New(apierr.Conflict,
+		return NewRefusal(OtherAuthority, apierr.New(apierr.Conflict,
 			"what answers is another authority than the token names (fingerprint %.16s, the token has %.16s): somebody may be in between, or the token is of another fleet", got, p.want).
 			WithNext("loopkeeper tokens list  # on the coordinator shows its fingerprint", "look which machine has this address before you try again"))
 	}
@@ -108,7 +122,7 @@ func (p *Pin) verify(s tls.ConnectionState) error {
 	if fleet == "" {
 		peer, err := PeerOf(s.PeerCertificates[0])
 		if err != nil {
-			return refuse(Malformed, apierr.Wrap(err, apierr.Conflict, "what answers cannot be named"))
+			return NewRefusal(Malformed, apierr.Wrap(err, apierr.Conflict, "what answers cannot be named"))
 		}
 		fleet = peer.Fleet
 	}

@@ -154,7 +154,7 @@ func (c *Credentials) keep(conn net.Conn, info credentials.AuthInfo, broken func
 	if c.expect.Allow != nil {
 		if err := c.expect.Allow(peer, leaf); err != nil {
 			l.Close()
-			return nil, refuse(NotAllowed, apierr.Wrap(err, apierr.Conflict, "%s is refused", peer))
+			return nil, NewRefusal(NotAllowed, apierr.Wrap(err, apierr.Conflict, "%s is refused", peer))
 		}
 	}
 	return l, nil

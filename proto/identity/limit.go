@@ -30,7 +30,7 @@ type limited struct {
 	hosts map[string]int
 }
 
-var tooMany = refuse(TooManyConnected, apierr.New(apierr.Unavailable, "more connections than one machine or all together may have"))
+var tooMany = NewRefusal(TooManyConnected, apierr.New(apierr.Unavailable, "more connections than one machine or all together may have"))
 
 // Accept implements net.Listener.
 func (l *limited) Accept() (net.Conn, error) {

@@ -27,6 +27,7 @@ const (
 	TooSlow          Reason = "handshake too slow"
 	HandshakeFailed  Reason = "handshake failed"
 	TooManyConnected Reason = "too many connections"
+	TokenRefused     Reason = "token refused"
 )
 
 // Refusal is a peer that was refused. Its message, code and advice are those of the apierr.Error in it.
@@ -35,7 +36,8 @@ type Refusal struct {
 	err    *apierr.Error
 }
 
-func refuse(r Reason, err *apierr.Error) *Refusal { return &Refusal{Reason: r, err: err} }
+// NewRefusal makes one.
+func NewRefusal(r Reason, err *apierr.Error) *Refusal { return &Refusal{Reason: r, err: err} }
 
 // Error is the message.
 func (r *Refusal) Error() string { return r.err.Error() }
@@ -64,24 +66,24 @@ func chained(leaf, authority *x509.Certificate, usage x509.ExtKeyUsage) error {
 // verify decides on the peer of one handshake.
 func (e Expect) verify(s tls.ConnectionState, fleet string, authority *x509.Certificate, usage x509.ExtKeyUsage) error {
 	if len(s.PeerCertificates) == 0 {
-		return refuse(NoCertificate, apierr.New(apierr.Conflict, "the other side shows no certificate").WithNext("loopkeeper worker join  # on that machine"))
+		return NewRefusal(NoCertificate, apierr.New(apierr.Conflict, "the other side shows no certificate").WithNext("loopkeeper worker join  # on that machine"))
 	}
 	leaf := s.PeerCertificates[0]
 	if err := chained(leaf, authority, usage); err != nil || leaf.IsCA {
-		return refuse(OtherAuthority, apierr.New(apierr.Conflict, "the other side's certificate is not of this fleet's authority (fingerprint %.16s)", FingerprintOf(authority)).
+		return NewRefusal(OtherAuthority, apierr.New(apierr.Conflict, "the other side's certificate is not of this fleet's authority (fingerprint %.16s)", FingerprintOf(authority)).
 			WithNext("loopkeeper worker join  # on that machine, with a token of this fleet"))
 	}
 	peer, err := PeerOf(leaf)
 	if err != nil {
-		return refuse(Malformed, apierr.Wrap(err, apierr.Conflict, "the other side cannot be named"))
+		return NewRefusal(Malformed, apierr.Wrap(err, apierr.Conflict, "the other side cannot be named"))
 	}
 	switch {
 	case peer.Fleet != fleet:
-		return refuse(OtherFleet, apierr.New(apierr.Conflict, "%s is of another fleet, this is %s", peer, fleet))
+		return NewRefusal(OtherFleet, apierr.New(apierr.Conflict, "%s is of another fleet, this is %s", peer, fleet))
 	case peer.Role != e.Role:
-		return refuse(OtherRole, apierr.New(apierr.Conflict, "%s answers where a %s was expected", peer, e.Role))
+		return NewRefusal(OtherRole, apierr.New(apierr.Conflict, "%s answers where a %s was expected", peer, e.Role))
 	case e.ID != "" && peer.ID != e.ID:
-		return refuse(OtherNode, apierr.New(apierr.Conflict, "%s answers where %s was expected", peer, e.ID))
+		return NewRefusal(OtherNode, apierr.New(apierr.Conflict, "%s answers where %s was expected", peer, e.ID))
 	}
 	now := time.Now
 	if e.Now != nil {
@@ -95,7 +97,7 @@ func (e Expect) verify(s tls.ConnectionState, fleet string, authority *x509.Cert
 	}
 	if e.Allow != nil {
 		if err := e.Allow(peer, leaf); err != nil {
-			return refuse(NotAllowed, apierr.Wrap(err, apierr.Conflict, "%s is refused", peer))
+			return NewRefusal(NotAllowed, apierr.Wrap(err, apierr.Conflict, "%s is refused", peer))
 		}
 	}
 	return nil
@@ -106,10 +108,10 @@ func inTime(c *x509.Certificate, whose string, now time.Time) error {
 	said := now.UTC().Format(time.RFC3339)
 	switch {
 	case now.After(c.NotAfter):
-		return refuse(Expired, apierr.New(apierr.Conflict, "%s ended at %s; this machine's clock says %s", whose, c.NotAfter.UTC().Format(time.RFC3339), said).
+		return NewRefusal(Expired, apierr.New(apierr.Conflict, "%s ended at %s; this machine's clock says %s", whose, c.NotAfter.UTC().Format(time.RFC3339), said).
 			WithNext("date -u  # on both machines: set a clock that is wrong", "loopkeeper worker join  # on the machine whose certificate ended, when the clocks are right"))
 	case now.Before(c.NotBefore):
-		return refuse(NotYetValid, apierr.New(apierr.Conflict, "%s begins at %s; this machine's clock says %s", whose, c.NotBefore.UTC().Format(time.RFC3339), said).
+		return NewRefusal(NotYetValid, apierr.New(apierr.Conflict, "%s begins at %s; this machine's clock says %s", whose, c.NotBefore.UTC().Format(time.RFC3339), said).
 			WithNext("date -u  # on both machines: set a clock that is wrong"))
 	}
 	return nil
