@@ -26,7 +26,7 @@ RANDOM_TESTS := TestAThousandRestartsAtRandomPointsChangeNothing|TestAnythingAnd
 
 .PHONY: test
 test: ## Run the whole test suite
-	go test $(RACE) -timeout 10m ./...
+	go test $(RACE) -timeout 15m ./...
 	go test -timeout 10m -run '^($(RANDOM_TESTS))$$' ./coordinator/engine ./coordinator/script -full
 	@.ci/left-out '$(RACE)'
 
