@@ -18,7 +18,7 @@ const (
 	mostAsks     = 32               // at once
 	mostPerHost  = 4                // of them, from one address
 	revealWithin = 30 * time.Second // of the beginning
-	decideWithin = 10 * time.Minute // of the beginning
+	decideWithin = 10 * time.Minute // of the revelation
 	beginEvery   = 10 * time.Second
 	beginBurst   = 10
 )

@@ -73,9 +73,17 @@ func (m Machine) joinAt(ctx context.Context, addr string, pin *identity.Pin, r *
 	return m.admission(response.GetCertificate(), pin)
 }
 
-// Ask joins without a token: show is called once with the code that a person compares with the one at the coordinator, and
-// Ask returns when that person has decided, or ctx ends. The fleet may be "": any.
-func Ask(ctx context.Context, addr, fleet string, m Machine, show func(code string)) (Admission, error) {
+// Person is who compares the two codes.
+type Person struct {
+	// Show shows the machine's code; it is called once.
+	Show func(code string)
+	// Compared is called when whoever answers has accepted, and says whether the person saw the same code at the coordinator and
+	// accepted it there. It has to be asked at the machine, too: somebody in between would accept for the coordinator.
+	Compared func(ctx context.Context, code string) (bool, error)
+}
+
+// Ask joins without a token and returns when a person has decided at both ends, or ctx ends. The fleet may be "": any.
+func Ask(ctx context.Context, addr, fleet string, m Machine, p Person) (Admission, error) {
 	csr, err := identity.Request(m.Key)
 	if err != nil {
 		return Admission{}, err
@@ -91,18 +99,39 @@ func Ask(ctx context.Context, addr, fleet string, m Machine, show func(code stri
 	if err != nil {
 		return Admission{}, told(pin, err)
 	}
-	show(code(nonce, ours, csr, identity.FingerprintOf(pin.Authority())))
+	shown := code(nonce, ours, csr, identity.FingerprintOf(pin.Authority()))
+	p.Show(shown)
+	der, err := await(ctx, client, ticket, pin)
+	if err != nil {
+		return Admission{}, err
+	}
+	a, err := m.admission(der, pin)
+	if err != nil {
+		return Admission{}, err
+	}
+	switch same, err := p.Compared(ctx, shown); {
+	case err != nil:
+		return Admission{}, err
+	case !same:
+		return Admission{}, apierr.New(apierr.Conflict, "what accepted this machine at %s does not show its code: somebody may be in between, and nothing of it was kept", addr).
+			WithNext("look which machine has this address", "loopkeeper tokens create  # on the coordinator: a token names its authority")
+	}
+	return a, nil
+}
+
+// await asks until a person has decided at the other end, and returns the certificate.
+func await(ctx context.Context, client enrolv1.EnrolServiceClient, ticket []byte, pin *identity.Pin) ([]byte, error) {
 	for {
 		call, cancel := context.WithTimeout(ctx, callTimeout)
 		response, err := client.Await(call, &enrolv1.AwaitRequest{Ticket: ticket})
 		cancel()
 		switch {
 		case err == nil && len(response.GetCertificate()) > 0:
-			return m.admission(response.GetCertificate(), pin)
+			return response.GetCertificate(), nil
 		case ctx.Err() != nil:
-			return Admission{}, apierr.Wrap(ctx.Err(), apierr.Cancelled, "wait to be accepted")
+			return nil, apierr.Wrap(ctx.Err(), apierr.Cancelled, "wait to be accepted")
 		case err != nil && (pin.Failure() != nil || apierr.CodeOf(apierr.FromStatus(err)) != apierr.Unavailable):
-			return Admission{}, told(pin, err)
+			return nil, told(pin, err)
 		}
 		pause(ctx, pollEvery) // connections end every some seconds: the next call makes a new one
 	}

@@ -18,14 +18,16 @@ type answer struct {
 	err error
 }
 
-// asking starts Ask and returns the code that the machine shows, and where the end comes.
-func asking(t *testing.T, addr string, m Machine) (string, <-chan answer) {
+// asking starts Ask and returns the code that the machine shows, and where the end comes. The person at the machine saw the same
+// code where she accepted it, or did not.
+func asking(t *testing.T, addr string, m Machine, same bool) (string, <-chan answer) {
 	t.Helper()
+	compared := func(context.Context, string) (bool, error) { return same, nil }
 	ctx, cancel := context.WithCancel(t.Context())
 	shown, end, done := make(chan string, 1), make(chan answer, 1), make(chan struct{})
 	go func() {
 		defer close(done)
-		a, err := Ask(ctx, addr, "", m, func(code string) { shown <- code })
+		a, err := Ask(ctx, addr, "", m, Person{Show: func(code string) { shown <- code }, Compared: compared})
 		end <- answer{a, err}
 	}()
 	t.Cleanup(func() { cancel(); <-done })
@@ -41,7 +43,7 @@ func asking(t *testing.T, addr string, m Machine) (string, <-chan answer) {
 func TestJoinByCode(t *testing.T) {
 	g := newGate(t, 300*time.Millisecond) // the wait outlives its connections
 	m, _ := machine(t, "gpu-1")
-	code, end := asking(t, g.addr, m)
+	code, end := asking(t, g.addr, m, true)
 	waiting := g.Pending()
 	if len(waiting) != 1 || waiting[0].Code != code || waiting[0].Name != m.Name || !regexp.MustCompile(`^\d{6}$`).MatchString(code) {
 		t.Fatalf("the machine shows %s, here waits %+v", code, waiting)
@@ -78,7 +80,7 @@ func TestJoinByCode(t *testing.T) {
 func TestRefusedByAPerson(t *testing.T) {
 	g := newGate(t, 0)
 	m, _ := machine(t, "gpu-1")
-	_, end := asking(t, g.addr, m)
+	_, end := asking(t, g.addr, m, true)
 	if err := g.Refuse("gpu-1"); err != nil {
 		t.Fatal(err)
 	}
@@ -92,15 +94,21 @@ func TestRefusedByAPerson(t *testing.T) {
 func TestRelayShowsTwoCodes(t *testing.T) {
 	real, between := newGate(t, 0), newGate(t, 0)
 	m, _ := machine(t, "gpu-1")
-	onMachine, _ := asking(t, between.addr, m)
+	onMachine, end := asking(t, between.addr, m, false)
 	his, _ := machine(t, "gpu-1")
 	his.Name = m.Name
-	asking(t, real.addr, his)
+	asking(t, real.addr, his, true)
 	if atHome := real.Pending()[0].Code; atHome == onMachine { // one in a million by chance
 		t.Fatalf("both show %s", atHome)
 	}
 	if _, err := real.Accept(t.Context(), m.Name, onMachine); apierr.CodeOf(err) != apierr.Conflict {
 		t.Errorf("the machine's code at the real coordinator: %v", err)
+	}
+	if _, err := between.Accept(t.Context(), m.Name, onMachine); err != nil { // he accepts for the coordinator
+		t.Fatal(err)
+	}
+	if e := <-end; apierr.CodeOf(e.err) != apierr.Conflict || e.a.Authority != nil {
+		t.Errorf("the machine believes who is in between: %v, %v", e.a, e.err)
 	}
 }
 
