@@ -12,7 +12,7 @@ import (
 
 // ServerConfig is TLS 1.3 for the side that listens. Both sides show a certificate, and e decides on the other's.
 func ServerConfig(self *Identity, e Expect) *tls.Config {
-	c := ShowingConfig(func() (*tls.Certificate, error) { return self.certificate(), nil })
+	c := ShowingConfig(func() (*tls.Certificate, error) { return self.Shown(), nil })
 	c.ClientAuth = tls.RequestClientCert // asked for and checked below, where a missing one gets its own reason
 	c.VerifyConnection = func(s tls.ConnectionState) error {
 		return e.verify(s, self.peer.Fleet, self.authority, x509.ExtKeyUsageClientAuth)
@@ -35,21 +35,14 @@ func ShowingConfig(show func() (*tls.Certificate, error)) *tls.Config {
 	}
 }
 
-// Shown is what a listener with ShowingConfig shows as self.
-func (i *Identity) Shown() *tls.Certificate { return i.certificate() }
-
 // ClientConfig is TLS 1.3 for the side that dials. Names and addresses of hosts prove nothing and are not looked at.
 func ClientConfig(self *Identity, e Expect) *tls.Config {
 	return &tls.Config{
 		MinVersion:           tls.VersionTLS13,
 		InsecureSkipVerify:   true, // of host names; VerifyConnection decides
-		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return self.certificate(), nil },
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return self.Shown(), nil },
 		VerifyConnection: func(s tls.ConnectionState) error {
-			now := time.Now
-			if e.Now != nil {
-				now = e.Now
-			}
-			if err := inTime(self.Leaf(), "this machine's certificate", now()); err != nil {
+			if err := inTime(self.Leaf(), "this machine's certificate", e.now()); err != nil {
 				return err
 			}
 			return e.verify(s, self.peer.Fleet, self.authority, x509.ExtKeyUsageServerAuth)

@@ -79,7 +79,7 @@ func TestListenerRefusesOldTLS(t *testing.T) {
 func TestDiallerRefusesOldTLS(t *testing.T) {
 	a := newAuthority(t)
 	worker := a.member(aWorker, nil)
-	server := &tls.Config{Certificates: []tls.Certificate{*worker.certificate()}, MaxVersion: tls.VersionTLS12}
+	server := &tls.Config{Certificates: []tls.Certificate{*worker.Shown()}, MaxVersion: tls.VersionTLS12}
 	if s, c := meet(t, server, ClientConfig(a.member(aCoordinator, nil), Expect{Role: Worker})); s == nil || c == nil {
 		t.Errorf("server: %v; client: %v", s, c)
 	}

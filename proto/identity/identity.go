@@ -149,8 +149,8 @@ func (i *Identity) Renew(der []byte) error {
 	return nil
 }
 
-// certificate is what this machine shows. The authority goes with it for those who know only its fingerprint.
-func (i *Identity) certificate() *tls.Certificate {
+// Shown is the certificate that this machine shows. The authority goes with it for those who know only its fingerprint.
+func (i *Identity) Shown() *tls.Certificate {
 	leaf := i.Leaf()
 	return &tls.Certificate{Certificate: [][]byte{leaf.Raw, i.authority.Raw}, PrivateKey: i.key, Leaf: leaf}
 }

@@ -39,7 +39,7 @@ func (l *limited) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		host := hostOf(conn.RemoteAddr())
+		host := HostOf(conn.RemoteAddr())
 		if !l.enter(host) {
 			l.refusals.Note(conn.RemoteAddr(), tooMany)
 			conn.Close() // nothing was written: an error means that it is gone

@@ -5,12 +5,12 @@ import (
 	"crypto/x509"
 	"encoding/hex"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"google.golang.org/grpc/credentials"
 
 	"github.com/loopkeeper/loopkeeper/proto/apierr"
+	"github.com/loopkeeper/loopkeeper/proto/discovery"
 )
 
 // Role is what a certificate allows its holder to be.
@@ -30,15 +30,12 @@ type Peer struct {
 	ID    string // node id
 }
 
-// label is that of a fleet id or a node id, the same as in package discovery.
-var label = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
-
 // Check says what is wrong with p; the error is an apierr.InvalidArgument.
 func (p Peer) Check() error {
 	switch {
-	case !label.MatchString(p.Fleet):
+	case !discovery.ValidLabel(p.Fleet):
 		return apierr.New(apierr.InvalidArgument, "fleet id %.80q is not a label of a-z, 0-9 and -", p.Fleet)
-	case !label.MatchString(p.ID):
+	case !discovery.ValidLabel(p.ID):
 		return apierr.New(apierr.InvalidArgument, "node id %.80q is not a label of a-z, 0-9 and -", p.ID)
 	case p.Role != Coordinator && p.Role != Worker && p.Role != Enrolment:
 		return apierr.New(apierr.InvalidArgument, "there is no role %.80q", string(p.Role))

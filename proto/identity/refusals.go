@@ -50,7 +50,7 @@ func NewRefusals(log *slog.Logger, now func() time.Time) *Refusals {
 // Note notes that the peer at addr was refused because of err.
 func (r *Refusals) Note(addr net.Addr, err error) {
 	reason := ReasonOf(err)
-	host := hostOf(addr)
+	host := HostOf(addr)
 	left, ok := r.admit(refused{host, reason})
 	if !ok {
 		return
@@ -107,7 +107,8 @@ func ReasonOf(err error) Reason {
 	}
 }
 
-func hostOf(addr net.Addr) string {
+// HostOf is the IP address of a peer without its port; "" for a nil one.
+func HostOf(addr net.Addr) string {
 	if addr == nil {
 		return ""
 	}

@@ -55,6 +55,13 @@ type Expect struct {
 	Now   func() time.Time // nil: time.Now
 }
 
+func (e Expect) now() time.Time {
+	if e.Now == nil {
+		return time.Now()
+	}
+	return e.Now()
+}
+
 // chained says whether authority signed leaf as one that may be used so. When that holds is not asked here.
 func chained(leaf, authority *x509.Certificate, usage x509.ExtKeyUsage) error {
 	roots := x509.NewCertPool()
@@ -85,14 +92,11 @@ func (e Expect) verify(s tls.ConnectionState, fleet string, authority *x509.Cert
 	case e.ID != "" && peer.ID != e.ID:
 		return NewRefusal(OtherNode, apierr.New(apierr.Conflict, "%s answers where %s was expected", peer, e.ID))
 	}
-	now := time.Now
-	if e.Now != nil {
-		now = e.Now
-	}
-	if err := inTime(leaf, "the certificate of "+peer.String(), now()); err != nil {
+	now := e.now()
+	if err := inTime(leaf, "the certificate of "+peer.String(), now); err != nil {
 		return err
 	}
-	if err := inTime(authority, "the fleet's authority", now()); err != nil {
+	if err := inTime(authority, "the fleet's authority", now); err != nil {
 		return err
 	}
 	if e.Allow != nil {

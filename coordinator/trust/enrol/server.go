@@ -110,17 +110,6 @@ func caller(ctx context.Context) net.Addr {
 	return nil
 }
 
-func host(a net.Addr) string {
-	if a == nil {
-		return ""
-	}
-	h, _, err := net.SplitHostPort(a.String())
-	if err != nil {
-		return a.String()
-	}
-	return h
-}
-
 // Enrol implements the service.
 func (s *Server) Enrol(ctx context.Context, r *enrolv1.EnrolRequest) (*enrolv1.EnrolResponse, error) {
 	secret, ok := trust.SecretOf(r.GetSecret())
@@ -132,13 +121,13 @@ func (s *Server) Enrol(ctx context.Context, r *enrolv1.EnrolRequest) (*enrolv1.E
 		s.o.Refusals.Note(caller(ctx), identity.NewRefusal(identity.TokenRefused, apierr.As(err)))
 		return nil, apierr.ToStatus(err)
 	}
-	s.o.Log.Info("a machine joined by a token", "node", r.GetNodeId(), "name", r.GetName(), "address", host(caller(ctx)))
+	s.o.Log.Info("a machine joined by a token", "node", r.GetNodeId(), "name", r.GetName(), "address", identity.HostOf(caller(ctx)))
 	return &enrolv1.EnrolResponse{Certificate: leaf.Raw}, nil
 }
 
 // Begin implements the service.
 func (s *Server) Begin(ctx context.Context, r *enrolv1.BeginRequest) (*enrolv1.BeginResponse, error) {
-	p := Pending{ID: r.GetNodeId(), Name: r.GetName(), Host: host(caller(ctx))}
+	p := Pending{ID: r.GetNodeId(), Name: r.GetName(), Host: identity.HostOf(caller(ctx))}
 	if err := (trust.Newcomer{ID: p.ID, Name: p.Name}).Check(); err != nil {
 		return nil, apierr.ToStatus(err)
 	}
