@@ -38,6 +38,16 @@ func (h HTTPHost) String() string {
 // String joins the table.
 func (h HTTPHosts) String() string { return table(h, HTTPHost.String) }
 
+// complete gives the hosts of which no method is said their defaults.
+func (h HTTPHosts) complete() {
+	for name, host := range h {
+		if len(host.Methods) == 0 {
+			host.Methods = []string{"GET", "HEAD"}
+			h[name] = host
+		}
+	}
+}
+
 var (
 	hostName   = regexp.MustCompile(`^([a-z0-9]([a-z0-9.-]*[a-z0-9])?|[0-9a-f:]*:[0-9a-f:]+)$`)
 	portNumber = regexp.MustCompile(`^[1-9][0-9]{0,4}$`)

@@ -6,11 +6,11 @@ import (
 )
 
 func TestHostsAreRead(t *testing.T) {
-	c, _, err := load(t, "http:\n  example.org: {methods: [GET]}\n  \"127.0.0.1:8080\": {methods: [GET, POST], private: true, secrets: {Authorization: /srv/key}}\n", nil)
+	c, _, err := load(t, "http:\n  example.org: {methods: [GET]}\n  \"127.0.0.1:8080\": {methods: [GET, POST], private: true, secrets: {Authorization: /srv/key}}\n  \"[::1]:9\": {private: true}\n", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := sprint(c.HTTP), "127.0.0.1:8080: GET, POST, private, secret Authorization; example.org: GET"; got != want {
+	if got, want := sprint(c.HTTP), "127.0.0.1:8080: GET, POST, private, secret Authorization; [::1]:9: GET, HEAD, private; example.org: GET"; got != want {
 		t.Errorf("shown as %q, want %q", got, want)
 	}
 }

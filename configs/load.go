@@ -67,6 +67,7 @@ func Load(s Sources) (Config, Origins, error) {
 		}
 	}
 	c.Worker.Ollama = ollamaURL(c.Worker.Ollama)
+	c.HTTP.complete()
 	if c.InsecureLAN && from["worker.listen"] == "default" {
 		c.Worker.Listen = "0.0.0.0:7701"
 	}

@@ -130,7 +130,8 @@ func (s *Server) addWorkflow(ctx context.Context, r *coordinatorv1.AddWorkflowRe
 func (s *Server) RemoveWorkflow(ctx context.Context, r *coordinatorv1.RemoveWorkflowRequest) (*coordinatorv1.RemoveWorkflowResponse, error) {
 	err := s.o.Library.Remove(ctx, r.GetName())
 	if _, builtIn := workflows.Lookup(r.GetName()); builtIn && apierr.CodeOf(err) == apierr.NotFound {
-		err = apierr.New(apierr.InvalidArgument, "%s is built in, and stays", r.GetName())
+		err = apierr.New(apierr.InvalidArgument, "%s is built in, and stays", r.GetName()).
+			WithNext("loopkeeper workflows  # those that were added can be removed", "loopkeeper workflows show "+r.GetName())
 	}
 	return &coordinatorv1.RemoveWorkflowResponse{}, apierr.ToStatus(err)
 }

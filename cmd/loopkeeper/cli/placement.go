@@ -62,9 +62,6 @@ func place(c configs.Config, from configs.Origins, o *coordinator.Options) error
 	}
 	o.Web = map[string]tools.WebHost{}
 	for name, h := range c.HTTP {
-		if len(h.Methods) == 0 {
-			h.Methods = []string{"GET", "HEAD"}
-		}
 		o.Web[name] = tools.WebHost(h)
 	}
 	for i, r := range c.Policy {

@@ -94,11 +94,7 @@ func newWorkflowsRemove(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *client) error {
 				if _, err := c.RemoveWorkflow(ctx, &coordinatorv1.RemoveWorkflowRequest{Name: args[0]}); err != nil {
-					e := apierr.As(apierr.FromStatus(err))
-					if e.Code == apierr.InvalidArgument && len(e.Next) == 0 { // one of loopkeeper's own
-						e = e.WithNext("loopkeeper workflows  # those that were added can be removed", "loopkeeper workflows show "+quote(args[0]))
-					}
-					return e
+					return err
 				}
 				if a.json() {
 					return a.printJSON(map[string]any{"removed": args[0]})
